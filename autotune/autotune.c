@@ -24,8 +24,8 @@ enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST tim
 /* The decision about a problem, which is used for all instructions with an equal problem. */
 typedef struct decision {
   autotune_problem problem;
-  /* `key`: the problem's key in the log.  `near`: the key that it has in common with all similar problems
-   * (autotune_problem.similar), or 0 if there are none. */
+  /* `key`: the problem's key in the log.  `near`: the key in the log that all similar problems share
+   * (autotune_problem.similar), or 0 if no problem is similar. */
   uint64_t key, near;
   uint32_t count;  /* the number of instructions that have this problem */
   uint32_t winner; /* the index of the config that was chosen */
@@ -141,8 +141,8 @@ static bool same_algorithm(const char *a, const char *b) {
   return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
 }
 
-/* Takes the config that the log has for a similar problem with another number of rows, chosen there by its estimate, if
- * its estimate for this problem is nearly the best.  Code for it may exist already. */
+/* Takes the config that the log entry e has for a similar problem with another number of rows, if its estimate for this
+ * problem is nearly the best. e was decided by estimates, but code for its config may exist already. */
 static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
   const double as_good = 1.05;
   autotune_problem *p = &d->problem;
@@ -298,8 +298,8 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
   return NULL;
 }
 
-/* The number of runs for which a provisional program is made.  More may come before it is replaced, but its first
- * result is what somebody waits for. */
+/* The number of runs for which a provisional program is made.  It may run more often before it is replaced, but the
+ * user waits for its first result. */
 static const double provisional_runs = 3;
 
 /* Chooses the config with the least expected time for building it and for the first runs. */

@@ -41,7 +41,7 @@ typedef struct autotune_backend {
   void *data;
   uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
-  const rt_background *background; /* not NULL if programs of the caller may run meanwhile */
+  const rt_background *background; /* not NULL if programs of the caller may run while configs are timed */
   bool provisional;                /* rt_compile_options.provisional */
   /* Fills *out, on the arena, with the configs of the instruction.  If n_configs is 0, the instruction is not tuned. */
   status (*list_configs)(void *data, arena *a, const hlo_instr *i, autotune_problem *out);
@@ -61,8 +61,9 @@ typedef struct autotune_backend {
 typedef struct autotune_decision {
   hlo_instr *instr;
   const char *what;
-  const char *how;   /* how the config was chosen: "timed", "log", "near" (taken from a problem with another number
-                        of rows), "estimate" or "quick" (by the time to build it, too) */
+  /* How the config was chosen: "timed", "log", "near" (taken from a problem with another number of rows), "estimate",
+   * or "quick" (the least sum of the times to build it and to run it a few times). */
+  const char *how;
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;
 

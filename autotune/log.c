@@ -15,7 +15,7 @@
 enum { MAX_LINE = 8192, MAX_TEXT = 2048, FIELDS = 7, KEY_DIGITS = 16 };
 static const int64_t max_size = (int64_t)64 << 20;
 static const char version[] = "2",
-                  /* `version` begins each line that is written.  Lines of the version before that begin with `former`;
+                  /* `version` begins each line that is written.  Lines of the previous version begin with `former`;
                    * they are ignored and do not count as damaged. */
     former[] = "1\t";
 static const char *const hows[] = {

@@ -3,9 +3,10 @@
  *     2 <tab> key <tab> how <tab> winner <tab> times <tab> what <tab> check
  *
  * key and check are hexadecimal hashes: key of everything that the times depend on, check of the text before it in the
- * line.  `how` is guess (chosen by estimates), fast or full; times are microseconds, such as
- * "library:p4=123.4,kernel=400.0"; `what` describes the problem for people.  If several lines have the same key, the
- * most thorough one counts, and the first among equally thorough ones.  Damaged lines are ignored. */
+ * line.  `how` is guess (chosen by estimates), fast (timed with RT_TUNE_FAST) or full (timed with RT_TUNE_FULL); times
+ * are microseconds, such as "library:p4=123.4,kernel=400.0"; `what` describes the problem for people.  If several lines
+ * have the same key, the most thorough one counts, and the first among equally thorough ones.  Damaged lines are
+ * ignored. */
 #ifndef AUTOTUNE_LOG_H
 #define AUTOTUNE_LOG_H
 

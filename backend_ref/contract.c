@@ -35,8 +35,8 @@ static tile_fn *tile_of(ref_class c) {
 
 /* --- dot --- */
 
-/* The dimensions of an operand, sorted by their role: batch, free and contracted. extents[] are the products of the
- * sizes of each kind. */
+/* The dimensions of an operand by their role r (BATCH, FREE or CONTRACT): there are n[r] of them, listed in dims[r],
+ * and extents[r] is the product of their extents. */
 typedef struct arrangement {
   int n[3];
   int64_t dims[3][SHAPE_MAX_RANK], extents[3];

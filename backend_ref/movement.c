@@ -227,7 +227,7 @@ status ref_dynamic_slice(ref_call *c) {
 }
 
 /* Element k of n is put at position low + k * step.  Sets *first to the number of the first element that is put into
- * [0, limit), and returns how many elements are. */
+ * [0, limit), and returns how many elements are put there. */
 static int64_t landing(int64_t n, int64_t low, int64_t step, int64_t limit, int64_t *first) {
   *first = low < 0 ? (-low + step - 1) / step : 0;
   int64_t end = limit - low <= 0 ? 0 : (limit - low - 1) / step + 1;

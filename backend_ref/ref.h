@@ -34,8 +34,8 @@ void ref_alias(ref_call *c);
 /* Returns an arena for temporary memory, which is freed after the operation. */
 arena *ref_scratch(ref_call *c);
 static inline status ref_check_budget(const ref_call *c) { return budget_check(arena_budget(c->a)); }
-/* Must be called in every loop that may be long, with the number of elements that were processed.  Now and then it
- * checks the budget. */
+/* Must be called in every loop that may be long, with the number of elements that were processed.  It checks the budget
+ * each time that 2^20 elements have been processed. */
 static inline status ref_work(ref_call *c, int64_t n) {
   c->work += n;
   if (c->work < 1 << 20) {
@@ -131,8 +131,8 @@ bool ref_next(int rank, const int64_t *extents, int64_t *index);
 int64_t ref_offset(int rank, const int64_t *strides, const int64_t *index);
 
 /* The index arithmetic of gather and scatter.  The outer array is the result of a gather, or the updates of a scatter.
- * Its dimensions are of two kinds: batch dims select an index vector, by which a window of the operand starts, and
- * window dims run over the elements of that window. */
+ * Its dimensions are of two kinds: batch dims select an index vector, which says where a window of the operand starts,
+ * and window dims run over the elements of that window. */
 typedef struct ref_windows {
   int n_batch, n_window, n_map;
   int batch_dim[SHAPE_MAX_RANK];        /* which dimension of the outer array batch dim k is */

@@ -99,8 +99,8 @@ static status check_bound(const hlo_module *m) {
   return NULL;
 }
 
-/* Replaces the symbols of the module by their values.  It is parsed once more, since only one thread at a time may
- * change a module. */
+/* Replaces the symbols of the thunk's module by their values, in a module that is parsed once more: other threads may
+ * use the first one, and only one thread at a time may change a module. */
 static status bind_symbols(bind_call *call) {
   rt_thunk *t = call->thunk;
   ref_op bound = *(const ref_op *)t->state;
@@ -217,7 +217,8 @@ static status emit_op(lower_context *c, const hlo_instr *i) {
 
 static bool is_view(const hlo_instr *i) { return i->op == HLO_RESHAPE || hlo_is_bitcast_view(i); }
 
-/* A thunk computes in memory of its own before it writes, so a single result may share the buffer of any operand. */
+/* A thunk computes in memory of its own before it writes, so the result of an instruction with one result may share the
+ * buffer of any operand. */
 static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t result) {
   (void)data;
   (void)operand;

@@ -22,8 +22,9 @@ static window window_of(const ref_call *c) {
 
 /* The part of a window that lies inside the operand. */
 typedef struct visible {
-  int64_t count[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK]; /* the number of elements, and their distance */
-  int64_t base;                                         /* the offset of the first element */
+  /* Along each dimension: the number of elements, and their distance in the operand. */
+  int64_t count[SHAPE_MAX_RANK], steps[SHAPE_MAX_RANK];
+  int64_t base; /* the offset of the first element */
 } visible;
 
 /* Finds the part of the window for result index `index` that lies inside the operand.  Returns false if the window is

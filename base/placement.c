@@ -46,7 +46,8 @@ enum { MOST_SLOTS = 4096, SPAN = 8 };
 
 /* The placed slices, by the times at which they are live, so that a slice is compared with few others (a large model
  * has many slices, but most live briefly).  Time is divided into at most MOST_SLOTS slots of equal length; slices that
- * live in more than SPAN of them are in a separate list. */
+ * live in more than SPAN + 1 of them are in the separate list `lasting`. clash[] are the placed slices that are live
+ * together with the slice that is placed next. */
 typedef struct placing {
   arena *arena;
   int64_t slot; /* the length of a slot */

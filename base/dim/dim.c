@@ -4,7 +4,7 @@
 #include <string.h>
 
 /* The most terms of a polynomial; one with more becomes DIM_OVERFLOW.  Real models have fewer, but a hostile one may
- * not. */
+ * have more. */
 enum { TERMS_MAX = 64 };
 
 /* --- polynomials --- */
@@ -424,7 +424,7 @@ static bool at_least(dim_table *t, dim a, dim b) {
 typedef struct extremes {
   int n;
   bool overflow;
-  /* sorted; without items that are known to be at most another item (for a minimum: at least another item) */
+  /* sorted; an item that is known to be at most another one (for a minimum: at least another one) is left out */
   dim items[TERMS_MAX];
 } extremes;
 
@@ -491,7 +491,8 @@ static dim substitute_bounded(dim_table *t, dim d, dim (*value)(void *, dim), vo
 
 static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data);
 
-/* Substitutes in all terms of a sum together, as one polynomial, since a part of the sum may become negative. */
+/* Substitutes in all terms of a sum and adds the results as one polynomial.  Adding them one by one with dim_add could
+ * give a negative partial sum, which dim_add turns into DIM_OVERFLOW. */
 static dim substitute_sum(dim_table *t, dim d, dim (*value)(void *, dim), void *data) {
   poly sum, part;
   poly_init(&sum);

@@ -114,7 +114,8 @@ dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), vo
 /* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  It
  * does not depend on the order in which symbols were added to the table, and dim_parse turns it into the same dim. */
 const char *dim_print(arena *a, const dim_table *t, dim d);
-/* Parses a dim at *text and moves *text to behind it.  Blanks are allowed around operators. */
+/* Parse a dim at *text and move *text past it.  Blanks are allowed around operators.  dim_parse_signed also
+ * accepts negative numbers. */
 STATUS_MUST_USE status dim_parse(dim_table *t, const char **text, dim *out);
 STATUS_MUST_USE status dim_parse_signed(dim_table *t, const char **text, dim *out);
 

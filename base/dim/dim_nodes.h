@@ -15,8 +15,8 @@
 #include "base/dim/guard.h"
 #include "base/hash.h"
 
-/* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile one
- * may not. */
+/* The most nodes of an expression; a larger one becomes DIM_OVERFLOW.  Real models have smaller ones, but a hostile
+ * model may have larger ones. */
 enum { DIM_MOST_NODES = 1024 };
 
 typedef struct dim_node {

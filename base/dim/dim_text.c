@@ -112,8 +112,8 @@ typedef struct reader {
   int depth;
 } reader;
 
-/* The deepest nesting of operands in the text of an expression (dim_node.size).  Deeper text is refused, so that the
- * parser's recursion is bounded. */
+/* The deepest nesting of operands in the text of an expression; no expression of DIM_MOST_NODES nodes nests deeper
+ * (dim_node.size).  Deeper text is refused, so that the parser's recursion is bounded. */
 enum { DEPTH_MAX = DIM_MOST_NODES / 2 + 1 };
 
 static status parse_sum(reader *r, dim *out);

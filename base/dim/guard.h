@@ -5,7 +5,8 @@
  * is needed.  Otherwise the hints answer, and the table keeps the answer as a guard: the program is right only for
  * sizes at which the answer is the same.  (PyTorch's ShapeEnv works in this way.)
  *
- * Symbols without hints, as in a module that was read from text, have no guards: what is not proven is then false. */
+ * A question about symbols without hints, such as those of a module that was read from text, adds no guard: its answer
+ * is true only if that is proven. */
 #ifndef BASE_DIM_GUARD_H
 #define BASE_DIM_GUARD_H
 

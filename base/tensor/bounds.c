@@ -3,8 +3,8 @@
 
 #include <inttypes.h>
 
-/* Loops without branches.  A single unsigned comparison finds out whether a number is out of bounds, and the results of
- * the comparisons are combined by `or`. */
+/* These loops have no branches: a single unsigned comparison finds out whether a number is out of bounds, and the
+ * results of the comparisons are combined by `or`. */
 #define DEFINE_OUTSIDE(type, wide)                                                                                 \
   static bool type##_outside(const type *x, int64_t begin, int64_t end, int64_t step, int64_t low, int64_t high) { \
     uint64_t first = (uint64_t)low, extent = (uint64_t)high - first;                                               \

@@ -114,14 +114,14 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
     magnitude = (unsigned)rounded;
   }
   if (!f->negative_zero && !(magnitude & 0x7f)) {
-    return (uint16_t)magnitude; /* a type without a negative zero has only one NaN, too */
+    return (uint16_t)magnitude; /* the zero and the only NaN of such a type have no sign */
   }
   return (uint16_t)(magnitude | sign);
 }
 
 /* Encodes f8e8m0, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of
- * two; "nearest" means the nearer number (not exponent); a tie is rounded up.  A result outside of the range is clamped
- * if `saturate`, otherwise it is NaN. */
+ * two; "nearest" means the power of two with the smaller distance to the value; a tie is rounded up.  A result outside
+ * of the range is clamped if `saturate`, otherwise it is NaN. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;

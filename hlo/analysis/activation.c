@@ -105,7 +105,8 @@ static bool member_of(const finder *f, const hlo_activation *a, hlo_value v, pol
 }
 
 /* Sets operands[] to the polynomials of i's operands.  Returns how many operands are x or results of a->members[].
- * Returns 0 also if another operand is not a constant number, since `i` then does not belong to the activation. */
+ * Returns 0 also if another operand is not a constant number, or if `i` is not an elementwise operation on arrays of
+ * x's shape, since `i` then does not belong to the activation. */
 static uint32_t read_operands(const finder *f, const hlo_activation *a, const hlo_instr *i, polynomial *operands) {
   uint32_t n = 0;
   bool elementwise = hlo_info(i)->kind == HLO_ELEMENTWISE && i->n_results == 1;
@@ -125,7 +126,8 @@ static uint32_t read_operands(const finder *f, const hlo_activation *a, const hl
   return n;
 }
 
-/* Sets *out to the result of `i`.  Returns false if it is not a polynomial in x and t. */
+/* Sets *out to the result of `i`.  If i computes t, sets f->inner and f->g.  Returns false if the result is not a
+ * polynomial in x and t. */
 static bool compute(finder *f, const hlo_instr *i, const polynomial *operands, polynomial *out) {
   if (i->op != HLO_ERF && i->op != HLO_TANH && i->op != HLO_LOGISTIC && i->op != HLO_CLAMP) {
     return i->n_operands == 2 && combine(i->op, &operands[0], &operands[1], out);
@@ -150,7 +152,7 @@ static bool is_hard_gate(const finder *f, double q) {
          is_near(q * f->g.c[1], 1.0 / 6);
 }
 
-/* Returns true if y has the form p*x + q*x*t and is one of the activations. */
+/* Returns true if y has the form p*x + q*x*t and is one of the activations, and sets out->kind and out->alpha. */
 static bool recognise(const finder *f, const polynomial *y, hlo_activation *out) {
   const double tanh_scale = M_2_SQRTPI * M_SQRT1_2, tanh_cube = 0.044715;
   const polynomial *g = &f->g;

@@ -24,11 +24,11 @@ typedef struct hlo_activation {
 /* Returns true if all elements of v are one number, and sets *number to it. */
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
-/* Finds the activation that is computed from result 0 of `x`.  Only the instructions in out->members use x, and only
- * they use each other's results, except that of the last one.  Constants may differ from the exact ones by rounding
- * errors of f32, and the operations may be any that compute the same polynomial, such as (x + x * t) / 2 for x * (1 +
- * t) / 2.  `splat` recognises splats, since a parameter of a fusion's body may be a splat that is computed outside of
- * the body; NULL means hlo_splat_of. */
+/* Finds the activation that is computed from result 0 of `x`.  No instruction outside of out->members uses x, or the
+ * result of a member other than the last one.  Returns false if there is no such activation.  Constants may differ from
+ * the exact ones by rounding errors of f32, and the operations may be any that compute the same polynomial, such as (x
+ * + x * t) / 2 for x * (1 + t) / 2.  `splat` recognises splats, since a parameter of a fusion's body may be a splat
+ * that is computed outside of the body; NULL means hlo_splat_of. */
 bool hlo_find_activation(hlo_instr *x, hlo_splat_fn *splat, const void *data, hlo_activation *out);
 
 #endif

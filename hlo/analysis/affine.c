@@ -1,6 +1,6 @@
 /* affine.c - recognises affine arrays; see affine.h.  Each rule computes the affine form of a region of an
  * instruction's result from the forms of regions of its operands.  If a number does not fit in int64_t or in the
- * element type, there is no form; so nothing here wraps around. */
+ * element type, no form is found; so a form never describes numbers that wrap around. */
 #include "hlo/analysis/affine.h"
 
 /* The limit of the work, since a value with many uses may be visited once for each use.  The work is the

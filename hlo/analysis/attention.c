@@ -32,8 +32,8 @@ static bool add(hlo_attention *a, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if v matches p, and adds the matched instructions to a->members.  Those that are free (hlo_is_free) are
- * not added, since a fusion copies them anyway. */
+/* Returns true if v matches p, and adds the matched instructions to a->members.  Free instructions (hlo_is_free) among
+ * them are not added, since a fusion copies them anyway. */
 static bool match(hlo_attention *a, hlo_value v, const hlo_pattern *p) {
   hlo_matched m;
   bool fits = hlo_match_listed(v, p, &m);
@@ -80,7 +80,9 @@ static bool escapes(const hlo_attention *a, const hlo_instr *i) {
 
 enum { MOST_SEEN = 64 };
 
-/* A search for the instructions that compute a value from `source` by position-wise operations. */
+/* A search for the instructions that compute a value from `source` by position-wise operations (hlo_is_position_wise).
+ * seen[] are the n instructions visited so far, and depends[k] says whether seen[k] depends on `source`.  `fits`
+ * becomes false if there are too many instructions. */
 typedef struct chain {
   hlo_attention *a;
   const hlo_instr *source;
@@ -176,7 +178,7 @@ static hlo_value below_broadcast(hlo_value v) {
   return v;
 }
 
-/* Returns the reduction of `full` from which v is computed, or NULL if there is none. */
+/* Returns the reduction of `full` by the reducer `how` from which v is computed, or NULL if there is none. */
 static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how, hlo_value full) {
   hlo_instr *i = source_of(below_broadcast(v), (wanted){HLO_REDUCE, how});
   bool found = i && match(a, hlo_result(i, 0), P_OP(HLO_REDUCE, P_RESHAPED(P_SAME(&full))));
@@ -236,7 +238,7 @@ static dim product_of_rest(hlo_value v, const hlo_attr *some, const hlo_attr *ot
   return n;
 }
 
-/* Returns true if pv's first operand is read as [batch, rows, keys] in its order in memory. */
+/* Returns true if the dimensions of pv's first operand are batch, rows and keys, in this order. */
 static bool reads_rows(const hlo_attention *a) {
   const hlo_attr *batch = hlo_attr_of(a->pv, HLO_ATTR_LHS_BATCH), *contract = hlo_attr_of(a->pv, HLO_ATTR_LHS_CONTRACT);
   hlo_value p = a->pv->operands[0];

@@ -21,7 +21,7 @@ typedef struct hlo_attention {
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
   /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
   hlo_value shift, total;
-  bool total_sees_max;     /* whether total depends on max, too (it may if whole rows can be masked) */
+  bool total_sees_max;     /* whether `total` depends on max as well as on sum, as it may if whole rows can be masked */
   hlo_instr *root;         /* pv, or a transpose of its result */
   dim batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n), which may be symbolic */
   uint32_t n;

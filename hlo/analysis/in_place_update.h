@@ -10,8 +10,9 @@ typedef struct hlo_in_place_update {
   uint32_t base;   /* the number of the operand into which the part is written; outside of the part, the result
                       equals this operand */
   hlo_value value; /* the part that is written; for a fusion a value of its body */
-  /* The position of the part's elements in row-major order: `rows` runs of `run` elements, `pitch` apart,
-   * starting at element `first`.  Only `rows` may be symbolic. */
+  /* The positions of the part's elements in the base, counted in elements in row-major order: `rows` runs of `run`
+   * contiguous elements, whose starts are `pitch` apart.  The first run starts at element `first`.  Only `rows` may be
+   * symbolic. */
   dim rows;
   int64_t run, pitch, first;
 } hlo_in_place_update;

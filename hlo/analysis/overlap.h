@@ -14,8 +14,8 @@ typedef enum hlo_access {
   /* The implementation reads in an unknown order, or some elements more than once.  No operand may overlap a result. */
   HLO_READS_WHILE_WRITING,
   /* The implementation reads everything on which an element (in row-wise fusions, a row) of a result depends before it
-   * writes that element, and does not read it again.  A result may overwrite an operand if each of its elements (rows)
-   * depends only on the same element (row) of the operand. */
+   * writes that element, and does not read it again.  A result may overwrite an operand if each element (row) of the
+   * result depends only on the same element (row) of the operand. */
   HLO_READS_ROW_FIRST,
   /* The implementation reads everything before it writes anything.  A result may overwrite any operand. */
   HLO_READS_ALL_FIRST

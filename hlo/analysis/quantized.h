@@ -53,10 +53,11 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out);
  * equal within a block. */
 typedef struct hlo_quantized_weights {
   hlo_value q;
-  hlo_value scale, zero;         /* with the dimensions of `scaled`; zero.def is NULL if there is none */
-  const hlo_instr *scaled;       /* the multiplication by scale */
-  int64_t sums, columns, block;  /* the matrix is [sums, columns]; the dot contracts the dimension of `sums`;
-                                    `block` divides `sums` */
+  hlo_value scale, zero;   /* broadcasts to the dimensions of `scaled`; zero.def is NULL if there is no zero point */
+  const hlo_instr *scaled; /* the multiplication by scale */
+  /* The matrix is [sums, columns] or its transpose, where the dot contracts the dimension of extent `sums`.  A block
+   * has `block` elements of a column, and `block` divides `sums`. */
+  int64_t sums, columns, block;
   int64_t sum_step, column_step; /* the distances in q between neighbours along sums and along columns */
   /* The dimensions of `scaled` that run along sums and along columns.  If block_dim is not -1, sum_dim runs over
    * blocks, and block_dim over the elements of a block. */

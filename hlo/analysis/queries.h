@@ -23,8 +23,8 @@ bool hlo_used_once(hlo_value v);
 /* Returns the only user of v, or NULL if there are none or several, or v is a root. */
 hlo_instr *hlo_only_user(hlo_value v);
 
-/* Returns true if the gather selects slices along one dimension, as hlo_take builds it; the dimensions of the indices
- * replace that dimension in the result. */
+/* Returns true if the gather selects slices along one dimension, as hlo_take builds it, and sets *dimension to that
+ * dimension.  In the result, the dimensions of the indices replace it. */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
 /* Returns true if the gather looks up bytes in a table: take(table, convert(q)), where the table is u8[256] or s8[256]

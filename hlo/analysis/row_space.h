@@ -43,9 +43,9 @@ bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);
 bool hlo_is_position_wise(const hlo_instr *i);
 
 /* Returns true if `body` is the body of a row-wise fusion and is worth a row-wise kernel, and sets *s.  It is such a
- * body if all results are full arrays or have one value for each row, and all reductions on which they depend have this
- * row space and are used only for their own rows.  It is worth a kernel if a full array depends on a reduction, or if
- * there are results of both sizes. */
+ * body if all results are full arrays or have one value for each row, and all reductions have the row space *s and are
+ * used only for their own rows.  It is worth a kernel if a full array depends on a reduction, or if there are results
+ * of both sizes. */
 bool hlo_is_row_wise(const hlo_computation *body, hlo_row_space *s);
 
 #endif

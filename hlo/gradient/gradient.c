@@ -121,8 +121,8 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
 
 /* --- the instructions that depend on an x --- */
 
-/* Returns the first instruction of the computation that is among xs.  It searches from the end, since a computation may
- * be long and often only its last part is differentiated. */
+/* Returns, of the instructions that compute xs, the one that comes first in the computation.  It searches from the end,
+ * since a computation may be long and often only its last part is differentiated. */
 static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
   uint32_t left = 0;
   hlo_instr *i = c->last;
@@ -137,8 +137,8 @@ static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value 
   return i;
 }
 
-/* Numbers the instructions of the computation from the first one that is among xs on, and marks those that depend on
- * one of xs.  Values that are not floats carry no gradients. */
+/* Numbers the instructions of the computation, from the first one that computes one of xs on, and marks those that
+ * depend on one of xs.  Values that are not floats carry no gradients. */
 static hlo_tape read_forward(hlo_builder *b, uint32_t n_xs, const hlo_value *xs) {
   arena *a = hlo_arena(b);
   hlo_instr *first = find_first(b->computation, n_xs, xs);

@@ -1,15 +1,16 @@
-/* gradient.h - reverse-mode differentiation: adds instructions that compute derivatives after the differentiated ones.
+/* gradient.h - reverse-mode differentiation: after the instructions to differentiate, adds others that compute their
+ * derivatives.
  *
  * Rules (rules.h) are local: each computes the gradients of an instruction's operands from those of its results.  They
  * build ordinary HLO, which can be differentiated again, and which passes need not treat specially.  Where a
- * derivative does not exist, they choose:
+ * derivative does not exist, the rules choose:
  *   maximum, minimum   two equal operands share the gradient; if only one of them needs a gradient, that one gets 0
  *                      (relu'(0) = 0);
  *   reduce             all elements equal to a maximum or minimum share its gradient;
  *   reduce-window      the first element equal to the maximum or minimum of a window gets its gradient;
- *   abs, sign, clamp   0 at the points where the slope changes.
- * Integers, comparisons and rounding have no gradient.  A gradient of exactly 0 stays 0 even if the local derivative
- * is infinite, so that a select hides the branch that it does not take. */
+ *   abs, clamp         0 at the points where the slope changes.
+ * Integers, comparisons, sign and rounding have no gradient.  A gradient of exactly 0 stays 0 even if the local
+ * derivative is infinite, so that a select hides the branch that it does not take. */
 #ifndef HLO_GRADIENT_GRADIENT_H
 #define HLO_GRADIENT_GRADIENT_H
 

@@ -23,8 +23,9 @@ typedef struct looping {
   /* For each loop-carried value: whether it has a gradient, whether no iteration changes it, and whether the forward
    * loop stores it for each iteration. */
   bool *active, *fixed, *stored;
-  hlo_computation *back; /* the derivative of the body: takes the loop-carried values before an iteration and the
-                            gradients of the active ones after it; returns their gradients before it */
+  /* The derivative of the body: takes the loop-carried values before an iteration and, for the active ones, the
+   * gradients of their values after it; returns the gradients of the active values before it. */
+  hlo_computation *back;
 } looping;
 
 /* --- loops that can be differentiated --- */

@@ -17,7 +17,7 @@ typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 typedef struct hlo_builder {
   hlo_computation *computation;
   hlo_instr *before;         /* new instructions are inserted before this one; NULL means at the end */
-  const char *source;        /* set as the source of every new instruction; may be "" */
+  const char *source;        /* the provenance (hlo_instr.source) of every new instruction; may be "" */
   hlo_eval_fn *eval;         /* NULL means nothing is folded */
   int64_t fold_bytes;        /* results larger than this are not folded */
   struct pass_context *pass; /* the context of the pass that uses the builder (hlo_pass_builder), or NULL */

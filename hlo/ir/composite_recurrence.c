@@ -1,8 +1,8 @@
 /* composite_recurrence.c - builds lstm, gru and rnn as loops over the time steps of a sequence.
  *
- * One dot before the loop multiplies the inputs of all steps by w, and as many biases as possible are added to its
- * result.  The loop carries the step, the values that never change (the body can use only its own parameters), the
- * state, and the outputs so far. */
+ * One dot before the loop multiplies the inputs of all steps by w.  The biases are added to its result, except one bias
+ * of gru that may have to be added inside the loop (input_projection).  The loop carries the step, the values that
+ * never change (the body can use only its own parameters), the state, and the outputs so far. */
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -20,8 +20,8 @@ typedef struct sizes {
 } sizes;
 
 /* The values that the loop carries, which are operands of the loop outside and parameters inside: the time step, the
- * hidden state, y so far, the inputs times w, r, the cell state, the hidden gate's recurrent bias (gru), the lengths of
- * the sequences, and the peephole weights. */
+ * hidden state, y so far, the product of the inputs and w, the weights r, the cell state, the hidden gate's recurrent
+ * bias (gru), the lengths of the sequences, and the peephole weights. */
 enum { STEP, H, Y, XW, R, C, R_BIAS, LENGTHS, PEEPHOLE, N_CARRIED };
 typedef hlo_value carried[N_CARRIED];
 
@@ -298,7 +298,8 @@ static void build_direction(hlo_builder *b, layer *l, int d, hlo_value *out) {
 
 /* Builds the layer in b's computation, whose parameters are r's values. */
 static void build_decomposition(hlo_builder *b, const hlo_recurrence *r) {
-  /* The hidden size is that of R, which is a constant; that of the initial state may be a symbol that equals it. */
+  /* The hidden size is taken from the shape of r, where it is a constant; in the shape of the initial state it may be a
+   * symbol of the same size. */
   const shape *x = hlo_shape(r->x), *h = hlo_shape(r->r);
   int n_directions = r->direction == HLO_DIR_BIDIRECTIONAL ? 2 : 1;
   uint32_t n_out = r->cell == HLO_COMPOSITE_LSTM ? 3 : 2;

@@ -7,8 +7,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* Copies each computation that instructions of kind control call more than once, so that each call has its
- * own.  The bodies of fusions stay shared.  If it has been done already, it changes nothing. */
+/* Copies each computation that instructions of kind control call more than once, so that each call has its own.  The
+ * bodies of fusions stay shared.  A second call changes nothing. */
 void hlo_flatten_calls(hlo_module *m);
 
 #endif

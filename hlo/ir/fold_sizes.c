@@ -36,7 +36,7 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
 static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_at_most(t, a, b) == larger ? b : a; }
 
 /* HLO's division truncates towards zero, and that of dim.h rounds towards minus infinity; they agree if a is not
- * negative and b is positive. */
+ * negative and b is positive.  Otherwise the result is DIM_OVERFLOW. */
 static dim divide(dim_table *t, dim a, dim b, bool rest) {
   if (!dim_at_most(t, 0, a) || !dim_at_most(t, 1, b)) {
     return DIM_OVERFLOW;
@@ -80,7 +80,9 @@ static dim convert(dim_table *t, dim a, dtype to) {
   if (to == DTYPE_PRED) {
     return !dim_equal(t, a, 0);
   }
-  int64_t exact = to == DTYPE_F64 ? (int64_t)1 << 53 : to == DTYPE_F32 ? 1 << 24 : 0; /* integers below it are exact */
+  int64_t exact = to == DTYPE_F64   ? (int64_t)1 << 53
+                  : to == DTYPE_F32 ? 1 << 24
+                                    : 0; /* `to` holds integers up to this exactly */
   bool fits = to == DTYPE_S64 ||
               (exact && dim_at_most(t, a, exact) && dim_at_most(t, dim_signed_const(t, -exact), a)) ||
               (to == DTYPE_S32 && dim_at_most(t, a, INT32_MAX) && dim_at_most(t, dim_signed_const(t, INT32_MIN), a));
@@ -89,8 +91,8 @@ static dim convert(dim_table *t, dim a, dtype to) {
 
 /* --- instructions --- */
 
-/* A sum or product of 32-bit integers wraps around, but expressions of symbols do not.  So it is folded only
- * if the result fits in 32 bits; what the hints tell about that becomes a guard. */
+/* A sum or product of 32-bit integers wraps around, but expressions of symbols do not.  So it is folded only if the
+ * result fits in 32 bits; if only the hints tell this, a guard is added. */
 static dim operate_within(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
   dim d = operate(i, t, op, a, b);
   return i->shapes[0].type == DTYPE_S32 && d != DIM_OVERFLOW ? convert(t, d, DTYPE_S32) : d;
@@ -103,7 +105,8 @@ typedef struct known {
 
 static int fold_elementwise(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
   dtype type = (dtype)i->shapes[0].type;
-  bool rounds = i->op == HLO_FLOOR || i->op == HLO_CEIL || i->op == HLO_ROUND; /* integers stay as they are */
+  bool rounds = i->op == HLO_FLOOR || i->op == HLO_CEIL ||
+                i->op == HLO_ROUND; /* the elements are integers, which rounding does not change */
   bool is_float = type == DTYPE_F32 || type == DTYPE_F64;
   if (!(type == DTYPE_S64 || type == DTYPE_S32 || type == DTYPE_PRED) &&
       !(is_float && (rounds || i->op == HLO_CONVERT))) {

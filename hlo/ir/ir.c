@@ -120,7 +120,7 @@ hlo_instr *hlo_instr_create(hlo_computation *c, hlo_instr *before, hlo_op op, ui
   i->n_operands = n_operands;
   i->n_results = n_results;
   i->operands = arena_memdup(a, operands, n_operands * sizeof *operands);
-  i->shapes = ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* so that shapes[0] may be read */
+  i->shapes = ARENA_NEW_N(a, shape, n_results ? n_results : 1); /* shapes[0] may always be read */
   i->attrs = ARENA_NEW_N(a, hlo_attr, hlo_op_get_info(op)->n_attrs);
   i->source = "";
   i->config = "";

@@ -183,8 +183,8 @@ struct hlo_computation {
 };
 
 /* Says that a root is the size of another root: the value of this root is the number of elements of root `result` that
- * are defined along `axis`, counted from the first; the shape of `result` has an upper bound of that number.  For an
- * ordinary root the axis is -1.  Size roots come after all ordinary ones. */
+ * are defined along `axis`, counted from the first; along that axis, the shape of `result` has only an upper bound of
+ * that number.  For an ordinary root the axis is -1.  Size roots come after all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
@@ -258,7 +258,7 @@ void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_valu
 
 /* --- reading --- */
 
-/* Never returns NULL: the shape of an absent value is invalid[]. */
+/* Never returns NULL: the shape of an absent value (def is NULL) has type DTYPE_INVALID and rank 0. */
 const shape *hlo_shape(hlo_value v);
 static inline dtype hlo_type(hlo_value v) { return (dtype)hlo_shape(v)->type; }
 static inline int hlo_rank(hlo_value v) { return hlo_shape(v)->rank; }
@@ -323,8 +323,8 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  It may differ from process
  * to process, like the other hashes here. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
-/* These return a hash of all that the printed text shows, with the names of computations but without other
- * names. */
+/* These return a hash of the operations, operands, shapes, attributes and configs, and of the names of computations.
+ * Provenance and all other names do not count. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
 /* Removes computations that nobody calls, and orders callees before callers. */

@@ -105,7 +105,7 @@ static dim window_dim(dim_table *dims, dim d, int64_t size, int64_t dilation, in
 }
 
 /* Returns window_dim for a padded extent.  Negative padding may remove more elements than there are; then no position
- * is left. */
+ * is left, and the result is 0. */
 static dim padded_window_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t size, int64_t dilation,
                              int64_t stride) {
   if (dim_is_const(d) && d + low + high < 0) {

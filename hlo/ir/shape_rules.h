@@ -5,9 +5,10 @@
  * checked the numbers of operands and results, and that attributes have values of their kinds.  Everything
  * else about shapes and attributes is checked here, since HLO text is not trusted.
  *
- * Dimensions may be symbolic expressions.  Two of them are equal if their handles are equal; sizes are computed by
- * dim_*.  If a comparison of expressions cannot be decided, it succeeds, and is made again when all dimensions are
- * constants.  But if it cannot be decided whether two extents are equal, the result is STATUS_UNSUPPORTED.
+ * Dimensions may be symbolic expressions.  Two dimensions are equal if their handles are equal; the functions dim_*
+ * compute with them.  If it cannot be decided whether one extent is at most another, the check succeeds, and is made
+ * again when all dimensions are constants.  But if it cannot be decided whether two extents are equal, the result is
+ * STATUS_UNSUPPORTED.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H
@@ -20,8 +21,8 @@
 #include "hlo/ir/ops.def"
 #undef HLO
 
-/* Limits for one instruction, so that checking its callees takes time linear in the size of the text, even of a
- * hostile one. */
+/* Limits for one instruction, so that checking its callees takes time linear in the size of the text, even if the text
+ * is hostile. */
 enum { HLO_MAX_VALUES = 1 << 16, HLO_MAX_BRANCHES = 256 };
 
 /* Refuses numbers of operands and results that the operation's row does not allow, or above HLO_MAX_VALUES. */
@@ -51,8 +52,8 @@ STATUS_MUST_USE status shape_need_types(const hlo_instr *i, dim_table *dims, uin
 STATUS_MUST_USE status shape_need_scalar(const hlo_instr *i, dim_table *dims, uint32_t k, dtype type);
 /* Returns an error unless operands j and k have the same element type. */
 STATUS_MUST_USE status shape_need_same_type(const hlo_instr *i, dim_table *dims, uint32_t j, uint32_t k);
-/* Returns an error unless the extents x and y are equal.  The message calls them `what`, with a number unless
- * `dimension` is negative. */
+/* Returns an error unless the extents x and y are equal.  The message calls them `what`, followed by the number
+ * `dimension` unless that is negative. */
 STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int dimension, dim x, dim y);
 /* Returns an error unless all dims of the two shapes are equal. */
 STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,
@@ -74,9 +75,9 @@ STATUS_MUST_USE status shape_need_dims(const hlo_instr *i, hlo_attr_id id, int r
 STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k);
 /* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
-/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two
- * of its elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an
- * expression, whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
+/* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
+ * elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an expression, the
+ * answer whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

@@ -2,9 +2,10 @@
  * one addition.
  *
  * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
- * broadcast constants.  Keeps: results but for rounding (the chain is computed in f64 and rounded once into weights and
- * bias) and the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant weights,
- * and to chains in which each value has one user.  A dot's weights are its second operand, with one free dimension. */
+ * broadcast constants.  Keeps: results, except for rounding (the chain is computed in f64 and rounded once into weights
+ * and bias) and for the sign of zeros.  Breaks: nothing; the old weights are left to dce.  It applies only to constant
+ * weights, and to chains in which each value has one user.  A dot's weights are its second operand, with one free
+ * dimension. */
 #include <math.h>
 #include <string.h>
 
@@ -69,8 +70,8 @@ static bool read_constants(hlo_value v, void *data) {
 
 typedef enum step { NO_STEP, PLUS, MINUS, TIMES, DIVIDED_BY, SUBTRACTED_FROM, NEGATED } step;
 
-/* Returns by which operation y is computed from x and from constants, one for each channel, which are read into c->u.
- */
+/* Returns the operation that computes y from x and from constants, one for each channel, and reads the constants into
+ * c->u.  Returns NO_STEP if y is not computed in this way. */
 static step step_of(channels *c, hlo_value y, hlo_value x) {
   const hlo_pattern *from = P_SAME(&x), *u = P_IF(read_constants, c);
   return hlo_match(y, P_COMMUTE(HLO_ADD, from, u))   ? PLUS

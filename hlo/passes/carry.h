@@ -14,7 +14,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* A root that becomes a parameter of the next run, and the dimension along which it grows; -1 if it does not. */
+/* A root that becomes a parameter of the next run, and the dimension `axis` along which it grows; `axis` is -1 if it
+ * does not grow. */
 typedef struct hlo_carry {
   uint32_t root, parameter;
   int axis;
@@ -29,7 +30,7 @@ STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carr
 
 /* Makes the module carry each root that is a parameter with some elements updated, unless a root is carried already.
  * Whoever runs the module may then pass the same memory for the root and for the parameter.  If their memories differ,
- * the parameter is copied to that of the root first; an update that is not in place copies as much. */
+ * the parameter is first copied to that of the root, which costs no more than an update that is not in place. */
 void hlo_carry_updates(hlo_module *m);
 
 #endif

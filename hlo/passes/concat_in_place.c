@@ -39,7 +39,8 @@ static bool stands_alone(const hlo_instr *i) {
   return i->n_operands > 1;
 }
 
-/* Returns true if the array has elements, and its parts begin at constant positions of rows of constant size. */
+/* Returns true if the array has elements, and its extents from the concatenated dimension on are constants.  Then each
+ * part begins at a constant position of a row of constant size. */
 static bool has_fixed_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   bool fixed = !shape_is_empty(s);
@@ -53,9 +54,10 @@ static bool can_write(const pass_context *c, hlo_value v) {
   return v.def->n_results == 1 && hlo_used_once(v) && c->target->takes_in_place_update(c->target->data, v.def);
 }
 
-/* Sets parts[] to the operands that have elements: first those that are written in place, in the order in
- * which they are computed, then the one that is copied.  Returns false if too many of them must be copied, or
- * if the size of one along the dimension is symbolic, as in n + (4 - n). */
+/* Sets parts[] to the operands that have elements: first those that are written in place, in the order in which they
+ * are computed, then the one that is copied.  Returns false if more than one operand must be copied, if none can be
+ * written in place, or if the extent of an operand along the concatenated dimension is symbolic.  (That of the result
+ * is constant all the same if, for example, the extents are n and 4 - n.) */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;
@@ -102,7 +104,8 @@ static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *re
   return body;
 }
 
-/* Replaces the instruction that computes the part by a fusion whose result is `base` with the part written into it. */
+/* Builds a fusion that computes the part and writes it into `base`, and sets *out to its result.  The instruction that
+ * computed the part so far is left without users. */
 static status write_part(hlo_computation *c, const part *p, hlo_value base, int64_t dimension, hlo_value *out) {
   hlo_instr *i = p->value.def;
   hlo_module *m = c->module;

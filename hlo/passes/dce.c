@@ -4,8 +4,9 @@
  * that while and conditional call contain them.  Breaks: nothing; the computations of while and conditional may lose
  * parameters and results.
  *
- * Besides instructions, this removes carried values of a while on which neither its results, its condition nor a
- * needed carried value depends, results of a conditional without users, and its arguments that no branch uses. */
+ * Besides instructions, this removes carried values of a while on which neither a used result, nor the condition, nor a
+ * needed carried value depends; the unused results of a conditional; and those arguments of a conditional that no
+ * branch uses. */
 #include "hlo/passes/rewrite.h"
 
 /* Removes instructions without users or effects.  Walks backwards, so that every user is visited before its operands;
@@ -43,8 +44,8 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 
 /* --- while --- */
 
-/* The instructions of a while's body that are needed: those on which effects, and the roots of used carried values,
- * depend. */
+/* The instructions of a while's body that are needed: those on which an effect depends, or the root of a carried value
+ * that is used. */
 typedef struct liveness {
   hlo_computation *body;
   bool *used;   /* for each carried value: whether it is needed */

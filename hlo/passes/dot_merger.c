@@ -53,9 +53,9 @@ static bool passes_on(const hlo_instr *user, hlo_value v) {
          hlo_match(hlo_result((hlo_instr *)user, 0), P_COMMUTE(HLO_MUL, P_SPLAT(&number), P_SAME(&v)));
 }
 
-/* Returns true if kernels that exist anyway can read v as a slice of a larger array: those of attention, and
- * those that move data.  Returns false if there are only elementwise users, since these may run in the kernel
- * of the dot itself. */
+/* Returns true if kernels that exist anyway can read v as a slice of a larger array: those of attention, and those that
+ * move data.  Returns false if there are only elementwise users, since these may run in the kernel of the dot itself.
+ * Looks through at most `steps` instructions that pass v on. */
 static bool reads_slice(const search *s, hlo_value v, int steps) {
   const hlo_target *t = s->context->target;
   bool moved = false, fits = steps > 0 && !hlo_is_root(v);

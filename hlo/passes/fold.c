@@ -81,8 +81,8 @@ static literal iota_literal(const hlo_instr *i, arena *a) {
   return l;
 }
 
-/* Returns true if the elements of v are known: v is a constant, or an iota or the broadcast of a constant of
- * at most max_bytes bytes. */
+/* Returns true if the elements of v are known: v is a constant, or it has at most max_bytes bytes and is an iota or the
+ * broadcast of a constant. */
 static bool is_known(hlo_value v, int64_t max_bytes) {
   const shape *s = hlo_shape(v);
   if (s->kind != SHAPE_ARRAY || !shape_is_static(s)) {

@@ -23,14 +23,14 @@ hlo_fuser hlo_fuser_make(hlo_computation *c, arena *scratch);
 /* Numbers the computation anew.  It must not have more instructions than hlo_fuser_make saw. */
 void hlo_fuser_renumber(hlo_fuser *f);
 
-/* Moves each broadcast down to its first user, so that its position says when it is needed.  Returns true if any moved.
- */
+/* Moves each broadcast down to its first user, so that its position says when it is needed.  A broadcast with a free
+ * user (hlo_is_free) stays.  Returns true if any moved. */
 bool hlo_sink_free(hlo_computation *c);
 
 /* Replaces the members, which have one result each and are in list order, by a fusion at the position of the last one.
- * Operands that cost nothing (hlo_is_free) and short lists of constants are copied into it.  Every user of a member
- * that is not a member itself must come after the last member.  The results of the fusion are those of the members
- * that are used outside of it, in order. */
+ * Operands that cost nothing (hlo_is_free) and short lists of constant indices of gathers are copied into it.  Every
+ * user of a member that is not a member itself must come after the last member.  The results of the fusion are those of
+ * the members that are used outside of it, in order. */
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 
 /* Groups the instructions of a computation and makes a fusion of each group.  Kind INPUT is for groups with a

@@ -3,9 +3,10 @@
  * It walks a computation backwards and lets each instruction join the cluster of its users, so that its result is not
  * stored and loaded again.  A cluster runs at the position of its last member.
  *
- * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  A
- * cluster is merged into a later one that reads the same array only if no other instruction uses its results before the
- * later one.  So the operands of a cluster always come from earlier positions.
+ * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  A cluster
+ * is merged into a later one that reads the same array only if no instruction before the end of the later one uses a
+ * result of the earlier one, except the later cluster itself.  So the operands of a cluster always come from earlier
+ * positions.
  *
  * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
  * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is
@@ -28,7 +29,7 @@ typedef struct cluster {
   uint32_t last; /* the id of the last member; the cluster's kernel will run at the position of that member */
   uint32_t n, n_operands, n_outputs;
   uint32_t first; /* the id of the first member; clustering.next links the members to a list */
-  dim elements;   /* of each result */
+  dim elements;   /* the number of elements of each result */
   bool has_reduce;
 } cluster;
 
@@ -95,7 +96,7 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
-/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or elements at
+/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or a gather at
  * constant indices. */
 static bool is_picked(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
@@ -251,8 +252,8 @@ static void merge(clustering *k, uint32_t a, uint32_t b) {
   x->first = NONE;
 }
 
-/* Returns true if cluster c only moves data, and the target wants that done by few kernels.  Updates do not count,
- * since they may be done in place. */
+/* Returns true if cluster c only moves data, and the target wants that done by few kernels.  An update does not count
+ * as such a move, since it may be done in place. */
 static bool only_moves(const clustering *k, const cluster *c) {
   bool moves = k->context->target->merges_moves;
   for (uint32_t id = c->first; id != NONE && moves; id = k->next[id]) {
@@ -261,14 +262,14 @@ static bool only_moves(const clustering *k, const cluster *c) {
   return moves;
 }
 
-/* Returns true if cluster c, which reads array i, should be merged with others that do: if its results have
+/* Returns true if cluster c, which reads array i, should be merged with other clusters that read i: if its results have
  * no more elements than i, or if it only moves data. */
 static bool merges(const clustering *k, uint32_t c, const hlo_instr *i) {
   return dim_known_at_most(dims_of(i), k->clusters[c].elements, elements_of(i)) || only_moves(k, k->clusters + c);
 }
 
-/* Merges those clusters that read array i for which `merges` returns true, as far as they fit together
- * (merge). */
+/* Of the clusters that read array i and for which `merges` returns true, merges each into the next one where the limits
+ * and the order of the instructions allow it (merge). */
 static void merge_users(clustering *k, const hlo_instr *i) {
   enum { MOST = 64 };
   if (i->n_uses < 2 || i->n_uses > MOST || i->n_results != 1 || i->op == HLO_CONSTANT || hlo_is_free(i) ||
@@ -348,7 +349,7 @@ static void place(clustering *k, hlo_fuser *f, const cluster *c, uint32_t *n_fus
 
 static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
   uint32_t n_ids = f->n_ids, n_worth = 0, n_fused = 0;
-  /* By position: the number, plus one, of the cluster whose last member is there. */
+  /* By position: the number, plus one, of the cluster whose last member is there; 0 if there is none. */
   uint32_t *at = ARENA_NEW_N(k->context->scratch, uint32_t, n_ids + 1);
   for (uint32_t c = 0; c < k->n_clusters; c++) {
     n_worth += is_worth_it(k, &k->clusters[c]);

@@ -1,7 +1,7 @@
 /* gather_to_broadcast.c - a gather along one dimension that repeats each element equally often becomes a broadcast;
  * such gathers come from nearest-neighbour resizing by integer factors.  If the second operand of a dot has repeated
- * matrices (key heads that several query heads share), each is read once: the matrices of the first operand that are
- * multiplied by the same matrix are stacked to one matrix.
+ * matrices (key heads that several query heads share), each distinct matrix is read once: the matrices of the first
+ * operand that are multiplied by the same matrix are stacked to one matrix.
  *
  * Order: after layout, which moves transposes across gathers but not across broadcasts, and after transpose_sinking,
  * which moves transposes of operands into dots; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
@@ -24,7 +24,7 @@ static int64_t times_of(const literal *indices, int64_t n) {
   return times;
 }
 
-/* Reshapes x[..., n, ...] to [..., n, 1, ...], broadcasts the 1 to `times`, and merges the two dimensions. */
+/* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions. */
 static bool repeat(hlo_builder *b, hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
   const literal *indices = hlo_literal(i->operands[1]);
@@ -46,8 +46,8 @@ static bool repeat(hlo_builder *b, hlo_instr *i) {
 
 /* --- repeated matrices --- */
 
-/* A value y that is a broadcast, perhaps reshaped.  Dimension `number` of y has n * times elements, and position i of
- * it has element i / times of the broadcast's operand. */
+/* A value y that is a broadcast, perhaps reshaped.  Along dimension `number`, y has each element of the broadcast's
+ * operand `times` times in succession. */
 typedef struct repeated {
   hlo_instr *broadcast;
   int number;
@@ -97,8 +97,8 @@ static bool find_repeated(hlo_value y, repeated *r) {
   return r->times > 1;
 }
 
-/* Returns the position, in the dot's list of batch dimensions, of dimension `wanted` of its second operand, if only
- * batch dimensions of 1 follow it in the list.  Otherwise returns -1. */
+/* `wanted` is a dimension of the dot's second operand.  If it is a batch dimension, and only dimensions of 1 follow it
+ * in the list of batch dimensions, returns its position in that list.  Otherwise returns -1. */
 static int find_last_batch(const hlo_instr *dot, int wanted) {
   const shape *y = hlo_shape(dot->operands[1]);
   for (int k = (int)hlo_n_ints(dot, HLO_ATTR_RHS_BATCH); k-- > 0;) {
@@ -136,7 +136,9 @@ static hlo_value in_order(hlo_builder *b, const hlo_instr *dot) {
   return moves ? hlo_transpose(b, dot->operands[0], order) : dot->operands[0];
 }
 
-/* Reshapes x [..., n * times, ...] (from in_order) to [..., n, times * rows, ...]. */
+/* Reshapes x, which is [batch, free dimensions, contracted dimensions] (in_order), so that `times` successive matrices
+ * become one: divides the extent of dimension `batch` by `times`, and multiplies that of the first free dimension by
+ * it.  If there is no free dimension, adds one of extent `times`. */
 static hlo_value repeats_as_rows(hlo_builder *b, const hlo_instr *dot, hlo_value x, int batch, int64_t times) {
   int n_batch = (int)hlo_n_ints(dot, HLO_ATTR_LHS_BATCH), rank = 0;
   int n_free = hlo_rank(x) - n_batch - (int)hlo_n_ints(dot, HLO_ATTR_LHS_CONTRACT);

@@ -205,8 +205,8 @@ static bool is_free(layout *l, hlo_value v) {
 }
 
 /* Chooses the order of dimensions in which i is rebuilt.  Returns false if i should stay as it is, because fewer of its
- * operands must then be transposed.  If both need as many transposes, i is rebuilt if the order is channels-last, since
- * more convolutions are likely to follow. */
+ * operands must then be transposed.  If rebuilding it and leaving it need equally many transposes, i is rebuilt only if
+ * the order is channels-last, since more convolutions are likely to follow. */
 static bool best_order(layout *l, const hlo_instr *i, int rank, order *p) {
   const held *best = NULL;
   int with = 0, without = 0;
@@ -409,8 +409,8 @@ static void sort_groups(int n, group *g) {
   }
 }
 
-/* Computes an order in which the dimensions of each group are adjacent, and the groups are in the order that they have
- * in the value that represents the operand (held.t). */
+/* Sorts the groups by where their dimensions are in held.t, the value that represents the operand x.  Sets *grouped to
+ * an order of x's dimensions that follows this and keeps the dimensions of each group adjacent. */
 static void place_groups(const shape *x, const order *p, int n, group *g, order *grouped) {
   for (int k = 0; k < n; k++) {
     g[k].place = SHAPE_MAX_RANK;
@@ -477,7 +477,8 @@ static void visit(layout *l, const hlo_instr *i) {
   }
 }
 
-/* Gives an instruction that is not rebuilt operands whose dimensions are in their original order. */
+/* Replaces the operands of i, an instruction that is not rebuilt, by the same values with their dimensions in the
+ * original order. */
 static void keep(layout *l, hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     hlo_value v = plain(l, i->operands[k]);

@@ -35,7 +35,8 @@ static bool is_step(const chain *c, hlo_value v) {
 typedef enum leaves { NO_LEAF, ONE_LEAF, MORE_LEAVES } leaves;
 
 /* If v is computed from only one array besides constants, and that is an array of bytes, sets *bytes to it and returns
- * ONE_LEAF.  An array of bytes that is itself computed from several arrays counts as one array. */
+ * ONE_LEAF.  An array of bytes that is itself computed from several arrays counts as one array.  Returns NO_LEAF if v
+ * is computed from constants only, otherwise MORE_LEAVES. */
 static leaves find_bytes(chain *c, hlo_value v, int depth, hlo_value *bytes) {
   literal number;
   leaves found = MORE_LEAVES;

@@ -41,7 +41,7 @@ const hlo_pass_info *hlo_pass_list(uint32_t *n) {
 static bool same_name(const char *name, const char *text, size_t length) {
   for (size_t k = 0; k < length; k++) {
     if (name[k] != (text[k] == '-' ? '_' : text[k])) {
-      return false; /* also at the end of `name`, since `text` contains no 0 */
+      return false; /* the 0 at the end of `name` differs, too, since `text` contains no 0 */
     }
   }
   return name[length] == '\0';

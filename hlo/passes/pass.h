@@ -138,11 +138,10 @@ void hlo_pass_note(pass_context *c, const char *what, int64_t value);
 /* Returns a builder before `at`, or at the end if that is NULL, which folds constants as the context says. */
 hlo_builder hlo_pass_builder(pass_context *c, hlo_computation *computation, hlo_instr *at);
 
-/* Runs the steps in order, except those in c->skip (a group is skipped with all its steps).  Returns
- * STATUS_INTERNAL, before anything runs, if the order violates passes.def; skipped steps count as well.
- * Returns STATUS_INVALID_ARGUMENT if c->skip names a step that is needed.  Another failure names the pass,
- * and the module must not be used any more: STATUS_INTERNAL if a pass left a broken module, STATUS_RESOURCE
- * if it ran out of memory. */
+/* Runs the steps in order, except those in c->skip (a group is skipped with all its steps).  Returns STATUS_INTERNAL,
+ * before anything runs, if the order violates passes.def; for this, a skipped step counts as if it ran.  Returns
+ * STATUS_INVALID_ARGUMENT if c->skip names a step that is needed.  Another failure names the pass, and the module must
+ * not be used any more: STATUS_INTERNAL if a pass left a broken module, STATUS_RESOURCE if it ran out of memory. */
 STATUS_MUST_USE status hlo_run_passes(hlo_module *m, const hlo_pass *steps, uint32_t n, pass_context *c);
 
 #endif

@@ -81,7 +81,8 @@ typedef struct weights {
   int64_t *sums; /* the sum of the weights of each output channel */
 } weights;
 
-/* Sets *out to weight k of x minus its zero point.  Returns false if that is not an s8. */
+/* Sets *out to weight k of x minus its zero point, which is a list along dimension `axis`, or one number if `axis` is
+ * -1.  Returns false if the difference does not fit in s8. */
 static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides,
                       int64_t *out) {
   int64_t at = axis >= 0 ? k / strides[axis] % l->shape.dims[axis] : 0;
@@ -248,7 +249,8 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;
-  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y); /* literal: the subtraction was folded */
+  /* y.q is a literal if the subtraction was folded. */
+  bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y);
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
@@ -264,7 +266,8 @@ static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
 
 /* --- merging the scale of a quantisation into the factors before it --- */
 
-/* Sum * factors + shifts, limited by bounds (such as ReLU's 0).  Shifts and bounds may be missing. */
+/* The value sum * factors + shifts, limited by bounds (such as ReLU's 0), of which the outermost is the first in the
+ * list.  Shifts and bounds may be missing. */
 typedef struct affine {
   hlo_value sum; /* the sum, converted to f32 */
   hlo_along factors, shifts;

@@ -7,8 +7,8 @@
 
 /* A rewrite rule looks at `i`, whose operation is `op` of the rule's row.  It returns false if it did nothing.
  * Otherwise it replaces the uses of i (hlo_becomes), or changes or removes i itself, and returns true.  The builder
- * places new instructions before i; they are looked at next.  If the builder fails, hlo_sweep fails.  b->pass gives
- * access to the target, scratch memory and hlo_pass_note. */
+ * places new instructions before i; hlo_sweep looks at them next.  If the builder fails, hlo_sweep fails.  b->pass
+ * gives access to the target, scratch memory and hlo_pass_note. */
 typedef bool hlo_rule(hlo_builder *b, hlo_instr *i);
 typedef struct hlo_rule_row {
   int op; /* an hlo_op; HLO_OP_COUNT ends the table */

@@ -3,9 +3,9 @@
  * normalisations are such computations, however they are expressed.
  *
  * Order: best after simplify, transpose_sinking and epilogue; before reduce_fusion, which handles the remaining
- * reductions.  Keeps: results (sums are in the order of a row-wise kernel); nothing expensive is computed twice that
- * the kernel can keep.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind
- * input, and hlo_is_row_wise returns true for its body.
+ * reductions.  Keeps: results (sums are in the order of a row-wise kernel); an expensive value is computed once if the
+ * kernel can keep it.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind input,
+ * and hlo_is_row_wise returns true for its body.
  *
  * A cluster, whose members are the instructions that will become the fusion, grows from one reduction: first downwards
  * to instructions that depend on members only, then upwards to the elementwise operations and reductions that members

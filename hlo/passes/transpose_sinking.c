@@ -3,9 +3,9 @@
  *
  * Requires: nothing; simplify should run before and after.  Keeps: results (sums of a reduction may be in another
  * order).  Breaks: nothing.  Transposes move towards the results: f(transpose(x)) becomes transpose(f(x)) if nothing
- * else uses the transpose, and so does f of two operands that are transposed alike.  Reshapes move in the same way.  A
- * reshape between a contraction and operations that can run in its epilogue is moved after these operations.  Pass
- * layout handles the transposes of convolutions. */
+ * else uses the transpose, and f of two operands that are transposed alike becomes a transpose of f of the untransposed
+ * ones.  Reshapes move in the same way.  A reshape between a contraction and operations that can run in its epilogue is
+ * moved after these operations.  Pass layout handles the transposes of convolutions. */
 #include <string.h>
 
 #include "hlo/passes/rewrite.h"
@@ -189,8 +189,8 @@ static bool moved_alike(hlo_value v, const hlo_instr *by) {
                                           from->rank * sizeof(int64_t)) == 0);
 }
 
-/* Returns v as it is before the movement `by`: v's operand if v is the result of the same movement, or a
- * splat of the shape before it.  A scalar operand of an operation on arrays (a bound of clamp) stays a
+/* Returns v with the dimensions that the operand of `by`, a transpose or reshape, has: v's operand if v is moved in the
+ * same way, or a splat with these dimensions.  A scalar operand of an operation on arrays (a bound of clamp) stays a
  * scalar. */
 static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   literal l;
@@ -239,8 +239,8 @@ static bool sink(hlo_builder *b, hlo_instr *i) {
 
 enum { FAR = 8 };
 
-/* Returns the number of elementwise operations between v and the nearest contraction before it, or FAR if there are
- * more or there is none. */
+/* Returns the number of elementwise operations between v and the nearest contraction before it.  Returns FAR if it
+ * finds none within fewer than `most` operations. */
 static int distance(hlo_value v, int most) {
   const hlo_instr *i = v.def;
   int least = FAR;
@@ -257,9 +257,10 @@ static int distance(hlo_value v, int most) {
   return least;
 }
 
-/* Returns true if operand k of i can be replaced by a value that has the dimensions before the reshape `by`.  That is
- * so for splats, operands that are reshaped alike, and the residual of an addition, which is the operand that is
- * further from a contraction. */
+/* Returns true if operand k of i should get the dimensions that the operand of the reshape `by` has, so that i can run
+ * before the reshape.  True for a splat, and for a value reshaped from the same dimensions: both need no further
+ * instruction.  Also true for the residual of an addition, which gets a reshape of its own.  The residual is an
+ * operand, other than a broadcast, that is further from a contraction than by's operand. */
 static bool can_follow(const hlo_instr *i, uint32_t k, const hlo_instr *by) {
   literal l;
   hlo_value v = i->operands[k];

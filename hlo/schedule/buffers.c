@@ -22,7 +22,7 @@ typedef struct unit {
   uint32_t index;
   dim bytes;
   uint64_t offset;
-  uint32_t first, last; /* the closed interval of time in which the unit is live */
+  uint32_t first, last; /* the closed interval of time in which the unit is live, if `defined` */
   bool defined;
 } unit;
 
@@ -179,7 +179,7 @@ static void join_while(hlo_buffers *b, const hlo_instr *i) {
       join(b, unit_of(b, hlo_result(hlo_callee(i, c)->params[k], 0)), carried);
     }
     hlo_value root = hlo_callee(i, 1)->roots[k];
-    /* The loop never changes this value, so the body reads the initial value in place. */
+    /* If the loop never changes a value, the body reads the initial value in place. */
     if (root.def == hlo_callee(i, 1)->params[k]) {
       join(b, carried, unit_of(b, i->operands[k]));
     }
@@ -401,8 +401,8 @@ static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   }
 }
 
-/* Puts the entry's roots directly into the caller's results.  A root that is a parameter, a constant or another result
- * already is copied at the end (by lower/). */
+/* Puts the entry's roots directly into the caller's results.  A root that is in the memory of a parameter, a constant
+ * or another result is copied at the end (by lower/). */
 static void place_results(hlo_buffers *b, const hlo_computation *entry) {
   for (uint32_t k = 0; k < entry->n_roots; k++) {
     uint32_t u = find(b, unit_of(b, entry->roots[k]));
@@ -457,7 +457,7 @@ static void number_slots(hlo_buffers *b) {
       u->index = b->n_slots++;
     }
   }
-  b->n_slots += b->n_slots == 0; /* values without elements are in slot 0 */
+  b->n_slots += b->n_slots == 0; /* slot 0 exists even if there are only values without elements, which are in it */
 }
 
 static status place_all(hlo_buffers *b) {

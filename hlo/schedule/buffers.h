@@ -10,7 +10,7 @@ typedef enum hlo_space { HLO_IN_ARENA, HLO_IN_CONSTANT, HLO_IN_PARAM, HLO_IN_RES
 
 typedef struct hlo_buffer {
   hlo_space space;
-  uint32_t index;  /* the number of the constant (in order of first use), parameter or result */
+  uint32_t index;  /* the number of the constant (hlo_constant_at), parameter or result */
   uint64_t offset; /* in bytes; a multiple of 64 in the arena, 0 in a slot */
   dim bytes;
 } hlo_buffer;

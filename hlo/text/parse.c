@@ -373,8 +373,8 @@ static status read_instr(parser *p) {
 
 /* --- computations --- */
 
-/* Reads a quoted name after a parameter or root of the entry, or NULL if there is none.  Other computations have no
- * such names. */
+/* Reads the quoted name after a parameter or root of the entry, and appends it to names; appends NULL if there is none.
+ * Other computations have no such names. */
 static status read_optional_name(parser *p, bool entry, name_list *names) {
   const char *name = NULL;
   if (entry && text_at_quote(&p->in)) {
@@ -384,7 +384,7 @@ static status read_optional_name(parser *p, bool entry, name_list *names) {
   return NULL;
 }
 
-/* Returns NULL if all names are missing. */
+/* Returns the list of names, or NULL if all names are missing. */
 static const char **names_or_null(const name_list *names) {
   for (uint32_t k = 0; k < names->n; k++) {
     if (names->items[k]) {

@@ -8,7 +8,8 @@ typedef struct printer {
   text_out out;
   const hlo_print_options *options;
   const dim_table *dims;
-  uint32_t *first; /* for each instruction id: the number printed for its first result; NULL: prints ids */
+  uint32_t *first; /* for each instruction id: the number printed for its first result; if it is NULL, values are
+                      printed by instruction id */
   arena *scratch;  /* temporary memory, such as for the texts of shapes */
 } printer;
 

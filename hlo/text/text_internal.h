@@ -7,7 +7,8 @@
 
 /* --- writing --- */
 
-/* Collects text and hands it on in parts.  After a failure nothing more is written. */
+/* Collects text in the buffer and hands it to the sink when the buffer is full.  After a failure nothing more is
+ * written. */
 typedef struct text_out {
   hlo_sink sink;
   status error;

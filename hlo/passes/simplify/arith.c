@@ -382,7 +382,7 @@ static bool is_exact(dtype from, dtype to) {
 }
 
 /* Shortens a conversion A -> B -> C to A -> C if A -> B is exact and the conversion to C depends on the value only: to
- * A itself, to floats, to pred, and between integers. */
+ * A itself, to floats, to pred, between integers, and from floats. */
 static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   hlo_instr *inner = x_of(i).def;
   if (inner->op != HLO_CONVERT) {

@@ -3,9 +3,9 @@
  *
  * The moved data are the result of a gather or the updates of a scatter.  If the accessed positions along each
  * dimension of the array step evenly along one dimension of the moved data, and no two dimensions of the array do so
- * along the same one, a gather is a slice, and a scatter is an update of a slice.  Exporters write x[:, 1:, ::2] += y
- * in this way.  Indices that may be out of bounds, and those of a scatter that writes an element twice, are left as
- * they are.  But a gather's window that is always at the same position is clamped here. */
+ * along the same dimension of the moved data, a gather is a slice, and a scatter is an update of a slice.  Exporters
+ * write x[:, 1:, ::2] += y in this way.  Indices that may be out of bounds, and those of a scatter that writes an
+ * element twice, are left as they are.  But a gather's window that is always at the same position is clamped here. */
 #include "hlo/analysis/affine.h"
 #include "hlo/passes/simplify/simplify.h"
 
@@ -104,8 +104,8 @@ static bool is_inside(const access *a) {
   return inside;
 }
 
-/* Returns along how many dimensions of the array the position changes with the position along dimension d of the moved
- * data. */
+/* Returns the number of those dimensions of the array along which the accessed position changes with the position along
+ * dimension d of the moved data. */
 static int count_walks(const access *a, int d) {
   int n = 0;
   for (int k = 0; k < a->x->rank; k++) {
@@ -174,7 +174,7 @@ static hlo_value transpose(hlo_builder *b, hlo_value v, const int64_t *order) {
 
 /* --- gather --- */
 
-/* Clamps, as a gather does, the positions of those windows that have the same position for all indices. */
+/* Clamps, as a gather does, the position of a window along each dimension where it is the same for all indices. */
 static void clamp_windows(access *a) {
   for (int d = 0; d < a->x->rank; d++) {
     walk *w = &a->dims[d];

@@ -60,8 +60,8 @@ static bool reshape_twice(hlo_builder *b, hlo_instr *i) {
   return x->op == HLO_RESHAPE && hlo_becomes(i, reshape_to(b, x->operands[0], &i->shapes[0]));
 }
 
-/* If the reshape only adds or removes dimensions of 1, the broadcast can do that itself.  Its operand has no
- * dimensions of 1 (see broadcast_ones). */
+/* If the reshape only adds or removes dimensions of 1, the broadcast can do that itself.  The broadcast's operand has
+ * no dimensions of 1, since broadcast_ones has removed them. */
 static bool reshape_broadcast(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
   if (x->op != HLO_BROADCAST || !same_real_dims(from_shape(i), &i->shapes[0])) {

@@ -1,12 +1,12 @@
 /* simplify.c - rewrites instructions to cheaper ones with the same meaning, by the rules of this folder.
  *
- * Requires: nothing; finds more after fold (splats as broadcast(scalar)), and leaves dead instructions for dce.
- * Keeps: results, bit for bit, except for what hlo/ir/OPS.md leaves open: the order of float sums, the sign and
+ * Requires: nothing; finds more after fold, which writes splats as broadcast(scalar).  Leaves dead instructions for
+ * dce.  Keeps: results, bit for bit, except for what hlo/ir/OPS.md leaves open: the order of float sums, the sign and
  * payload of NaN, the last bits of `power`, and the sign of a zero that a contraction computes.  Never computes in a
- * narrower type. Breaks: nothing.  Afterwards, constants are the second operand of commutative operations; there is
+ * narrower type.  Breaks: nothing.  Afterwards, constants are the second operand of commutative operations; there is
  * clamp in place of minimum(maximum); operands of broadcasts have no dimensions of 1; there are slices in place of
- * gathers and dynamic-slices at constant positions, and reshapes in place of transposes that only move dimensions of
- * 1. */
+ * gathers and dynamic-slices at constant positions, and reshapes in place of transposes that only move dimensions of 1.
+ */
 #include "hlo/passes/simplify/simplify.h"
 
 static uint32_t count(const hlo_rule_row *rules) {

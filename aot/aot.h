@@ -29,8 +29,8 @@ typedef struct aot_options {
   const char *const *const *dim_names;
   const char *file;   /* the name of the object file or library, without its folder */
   const char *header; /* the name of the header */
-  /* The most bytes that the arena may have; 0 means that there is no limit.  If there is one, `buffers` is
-   * rt_report.buffers, from which the error message takes the largest values. */
+  /* The most bytes that the arena may have; 0 means that there is no limit.  If there is a limit, `buffers` is the text
+   * rt_report.buffers; the error message names the largest values in it. */
   uint64_t most_arena;
   const char *buffers;
   bool archive;          /* whether the object is to be in a static library */

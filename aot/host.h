@@ -1,9 +1,9 @@
 /* host.h - the host program of an object while it is written: its context in the caller's memory, and short functions
  * that write LLVM IR.
  *
- * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
- * another number that a run needs.  What is known while compiling (all sizes of a program for one set of sizes) is not
- * in the context but in the code. */
+ * The context is an array of 64-bit words.  The object's header tells only how many these are.  A word has a pointer, a
+ * size, or another number that a run needs.  What is known while compiling (all sizes of a program for one set of
+ * sizes) is not in the context but in the code. */
 #ifndef AOT_HOST_H
 #define AOT_HOST_H
 
@@ -57,23 +57,24 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* The inputs of a version, or its outputs, among which are the sizes of other outputs.  A member whose comment begins
- * with "words" is the index of a list in the context, which has a word for each port. */
+/* The inputs of a version, or its outputs.  The caller knows the first n_named.  The other inputs are elements of
+ * inputs on which sizes depend (rt_io.told), and arrays with room; the other outputs are dimensions of outputs.  A
+ * member whose comment begins with "words" is the index of a list in the context, which has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
-  uint32_t n_named; /* the caller knows the first n_named; the others tell elements of inputs or sizes of outputs */
+  uint32_t n_named;
   const rt_io *io;
   const char **names; /* C identifiers of the first n_named */
   aot_storage *storage;
-  uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
+  uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input that is kept */
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory of this run, which is aligned */
   uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
   uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
 } aot_ports;
 
-/* An array of weights, and where it is among all weights. */
+/* An array of weights, and its offset in all weights. */
 typedef struct aot_constant {
   rt_span bytes;
   uint64_t at;
@@ -115,11 +116,11 @@ typedef struct aot_host {
   uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
-  uint32_t n_sequences;          /* how many functions of sequences have been written; their names have the number */
+  uint32_t n_sequences;          /* how many functions of sequences have been begun; their names contain this number */
   uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
   LLVMValueRef context;          /* the context of the function that is being written */
   LLVMValueRef kernel_call;      /* the function that calls a kernel, once it is written */
-  LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
+  LLVMValueRef kernel_buffers, kernel_args; /* tables in the stack frame of the sequence that is being written */
 } aot_host;
 
 /* Returns the bytes, rounded up to a multiple of the alignment of buffers. */
@@ -187,8 +188,8 @@ void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
 LLVMValueRef aot_size(const aot_host *h, rt_size s);
 /* Returns the bytes of a port's array. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
-/* Returns the number of the output that says how long dimension d of output k is, if that depends on data; otherwise 0,
- * which is never the number of a size, since sizes come last. */
+/* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
+ * returns 0, which is never the number of such an output, since these come behind all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
 /* Returns dimension d of port k: what the run has computed, if it depends on data. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);

@@ -1,5 +1,6 @@
 /* attention_parts.h - attention as the operators of ONNX Runtime compute it: scores of heads, what is added to them,
- * which keys a query sees, and softmax. */
+ * which keys a query sees, and softmax.  In the shapes in comments, B is the size of the batch, S the number of steps
+ * (queries), and "." any size. */
 #ifndef FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
 #define FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
 

@@ -13,8 +13,8 @@ enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* the numbers of Attentio
 
 typedef struct attention {
   bool packed; /* whether the inputs have rank 3, with the heads and their elements in one dimension */
-  /* The size of the batch, and how many queries, new keys, past keys and keys in all each of its elements has.  v_head
-   * is the number of elements of a head of V. */
+  /* Each of the `batch` elements has q_steps queries, kv_steps new keys, `past` keys in past_key, and `total` keys
+   * altogether.  v_head is the number of elements of a head of V. */
   dim batch, q_steps, kv_steps, past, total, v_head;
   int64_t q_heads, kv_heads, head; /* must be constants: the heads of Q are divided among those of K, and the scale
                                       follows from the size of a head */

@@ -10,7 +10,7 @@
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
 /* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights.  A tap
- * outside of the array has weight 0. */
+ * outside of the array has weight 0, unless the padding mode of GridSample replaces it by a tap inside. */
 typedef struct onnx_taps {
   int n;
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];

@@ -63,9 +63,10 @@ typedef struct aot_version {
 } aot_version;
 
 /* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
- * (backend_cpu/compile/target.h); its own target is the least of their CPUs (emit_target_baseline).  After this call
- * the module can only be destroyed.  The object runs the last version that the processor can run.  Call this inside
- * guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can contain. */
+ * (backend_cpu/compile/target.h); the module's own target has the least CPU that can call this code
+ * (emit_target_baseline).  After this call the module can only be destroyed.  The object runs the last version that the
+ * processor can run.  Call this inside guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can
+ * contain. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
 

@@ -81,8 +81,8 @@ static void return_false_unless(const aot_host *h, LLVMValueRef word, uint32_t m
   aot_return_if(h, aot_compare(h, LLVMIntNE, there, wanted), LLVMConstInt(h->ir->i1, 0, 0));
 }
 
-/* Writes a check of those `features` that are bits of the same word of CPUID as row `first`, unless an earlier row has
- * the same word. */
+/* Writes a check of those `features` that are bits of the same word of CPUID as row `first` of bits[], unless an
+ * earlier row has the same word. */
 static void check_word(const aot_host *h, const char *features, uint32_t first) {
   const feature_bit *b = &bits[first];
   uint32_t mask = 0;

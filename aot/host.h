@@ -94,7 +94,7 @@ typedef struct aot_object {
   uint64_t weights_bytes;
   rt_span weights_data;
   LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
-  uint32_t n_words;     /* of the context; the most that a version needs */
+  uint32_t n_words;     /* the words of a context: the most that a version needs */
   uint64_t arena_bytes; /* the most that a version needs, if all sizes are numbers */
 } aot_object;
 
@@ -191,7 +191,7 @@ LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
 /* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
  * returns 0, which is never the number of such an output, since these come behind all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
-/* Returns dimension d of port k: what the run has computed, if it depends on data. */
+/* Returns dimension d of port k.  If it depends on data, it is what the run has computed. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
 /* Returns the address of a port's own memory. */
 LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);

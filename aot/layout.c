@@ -199,8 +199,8 @@ static void write_symbol_checks(const aot_host *h) {
 
 /* --- the arena --- */
 
-/* What the function that places the n slots reads and writes, each a list of n words: the slots' offsets and sizes, in
- * the context, and the first and last steps of their lives, which are constants. */
+/* The lists, with a word for each of the n slots, that the function which places the slots reads and writes: the slots'
+ * offsets and sizes, in the context, and the first and last steps of their lives, which are constants. */
 typedef struct placing {
   const aot_host *h;
   LLVMValueRef offsets, bytes, first, last, n;

@@ -11,7 +11,7 @@ static status write_thunk(aot_host *h, const rt_thunk *t);
 
 /* --- calls of kernels --- */
 
-/* The words of the record that a part of a parallel loop gets. */
+/* The words of the record that each part of a kernel's parallel loop gets (write_range). */
 enum { CALL_FUNCTION, CALL_BUFFERS, CALL_ARGS, CALL_WORDS };
 
 static LLVMTypeRef kernel_type(const emit_ir *w) {
@@ -192,8 +192,8 @@ static void copy_dimension(const aot_host *h, LLVMValueRef to, const rt_buffer *
   emit_loop_end(h->ir, &l, NULL);
 }
 
-/* If both buffers begin at the same address, nothing is copied.  Buffers that are not dense do not overlap otherwise.
- */
+/* If both buffers begin at the same address, nothing is copied.  If they begin at different addresses, buffers that
+ * are not dense do not overlap. */
 static status write_copy(aot_host *h, const rt_thunk *t) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   LLVMValueRef from = aot_address(h, in), to = aot_address(h, out);

@@ -277,8 +277,8 @@ static status check_batch_list(const onnx_node *n, uint32_t k, const char *what,
 }
 
 /* Gathers along the time axis: element t of the result is element length - 1 - t of the input if t < length, the entry
- * of sequence_lens for the batch, otherwise element t.  The indices have the two leading dimensions of the input, which
- * are batch and time in either order. */
+ * of sequence_lens for the batch element, otherwise element t.  The indices have the two leading dimensions of the
+ * input, which are batch and time in either order. */
 status onnx_import_reverse_sequence(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);

@@ -20,7 +20,7 @@ typedef struct slice_dim {
   bool reversed;
 } slice_dim;
 
-/* Resolves a position that counts from the end if it is negative, and clamps it. */
+/* Resolves a position that counts from the end if it is negative, and clamps it to [low, high]. */
 static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) {
   v = dim_at_most(t, 0, v) ? v : dim_signed_add(t, v, extent);
   return !dim_at_most(t, low, v) ? low : v == high || dim_at_most(t, v, high) ? v : high;

@@ -150,8 +150,8 @@ static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value
   return hlo_select(b, hlo_broadcast_to(b, keep, hlo_shape(x)), x, hlo_like(b, x, -INFINITY));
 }
 
-/* Applies attn_mask to the scores x.  Its last dimension may be shorter than the number of keys; the remaining keys are
- * masked out. */
+/* Applies attn_mask to the scores x.  The mask's last dimension may be shorter than the number of keys; the remaining
+ * keys are masked out. */
 static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   hlo_builder *b = n->b;
   TRY(onnx_need_rank(n, MASK, "attn_mask", 1, 4));

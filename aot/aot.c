@@ -27,8 +27,8 @@ static aot_ports ports_of(arena *a, const char *word, uint32_t n, uint32_t n_nam
                      .kept_in = ARENA_NEW_N(a, uint32_t, n)};
 }
 
-/* Returns a name for the symbol n.  If the symbol stands for a dimension of an input, it has the name of the dimension;
- * if it stands for an element of an input (rt_io.told), a name such as "shape_2"; otherwise it is AOT_ROOM. */
+/* Returns a name for the symbol n: for a dimension of an input, the dimension's name; for an element of an input
+ * (rt_io.told), a name such as "shape_2"; AOT_ROOM for the extent to which carried arrays may grow. */
 static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   const aot_options *o = h->options;

@@ -21,8 +21,8 @@ static LLVMValueRef *begin(aot_host *h, const char *name, uint32_t *n) {
   return args;
 }
 
-/* Writes the global function `name`, which calls that function of the version whose number is in the context.  If the
- * context is not initialised, the first version is called, which returns an error. */
+/* Writes the global function `name`, which calls the function `name` of the version whose number is in the context.  If
+ * the context is not initialised, this is the first version, whose function returns an error. */
 static void write_call(aot_host *hosts, const char *name) {
   aot_host *h = &hosts[0];
   uint32_t n;

@@ -58,8 +58,9 @@ typedef enum aot_storage {
 } aot_storage;
 
 /* The inputs of a version, or its outputs.  The caller knows the first n_named.  The other inputs are elements of
- * inputs on which sizes depend (rt_io.told), and arrays with room; the other outputs are dimensions of outputs.  A
- * member whose comment begins with "words" is the index of a list in the context, which has a word for each port. */
+ * inputs on which sizes depend (rt_io.told), and arrays with room (state.c); the other outputs are dimensions of
+ * outputs.  A member whose comment begins with "words" is the index of a list in the context, which has a word for each
+ * port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
@@ -149,7 +150,7 @@ LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVM
 void aot_return(const aot_host *h, int32_t error);
 /* Writes code that returns the error if `bad` is true, and continues where it is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
-/* Adds a site to the object, and returns its error, whose text is `text`. */
+/* Adds to the object an error for one guard or check, with this text, and returns the error's number (i32). */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 

@@ -11,8 +11,8 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
   h->n_words += n;
 }
 
-/* Returns true if port k has memory of its own in the arena, and `kept` says whether it keeps its contents from run to
- * run. */
+/* Returns true if port k has memory of its own in the arena that keeps its contents from run to run (if `kept` is true)
+ * or does not keep them (if `kept` is false). */
 static bool has_own_memory(const aot_ports *ports, uint32_t k, bool kept) {
   return (ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED;
 }

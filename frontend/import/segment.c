@@ -22,8 +22,8 @@ bool onnx_holds_sizes(const shape *s) {
 }
 
 /* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value").  If the
- * symbol has a definition (onnx_definition), returns the expression that it equals.  `value` is the size at hand; the
- * hint is `value`, or the frame's least_hint if that is larger. */
+ * symbol has a definition (onnx_definition), returns the expression that it equals.  `value` is the present
+ * extent or element; the hint is `value`, or the frame's least_hint if that is larger. */
 static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
   const onnx_frame *f = im->frame;
   int64_t hint = value > f->least_hint ? value : f->least_hint;

@@ -27,8 +27,8 @@ static aot_ports ports_of(arena *a, const char *word, uint32_t n, uint32_t n_nam
                      .kept_in = ARENA_NEW_N(a, uint32_t, n)};
 }
 
-/* Returns the name of a symbol: that of the input's dimension for which it stands, one for the element of an input
- * whose value it is (rt_io.told), or AOT_ROOM. */
+/* Returns a name for the symbol n: for a dimension of an input, the dimension's name; for an element of an input
+ * (rt_io.told), a name such as "shape_2"; AOT_ROOM for the extent to which carried arrays may grow. */
 static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   const aot_options *o = h->options;
@@ -68,8 +68,8 @@ static void name_dims(aot_host *h) {
   h->dims = aot_identifiers(h->arena, h->n_dims, texts);
 }
 
-/* Returns the offset of the constant in the weights, to which it is added if they have no equal constant, of this
- * version or of another one. */
+/* Returns the offset of the constant in the weights.  If the weights already have an equal constant, of this version or
+ * of another one, its offset is returned; otherwise the constant is added to them. */
 static uint64_t place_constant(aot_object *x, rt_span bytes) {
   for (uint32_t k = 0; k < x->n_constants; k++) {
     rt_span c = x->constants[k].bytes;
@@ -149,7 +149,7 @@ static void define_expired(emit_ir *w) {
   LLVMBuildRet(w->builder, LLVMConstInt(w->i32, 0, 0));
 }
 
-/* Returns the names that other objects see. */
+/* Returns the names of the symbols that other object files see, and sets *n to their number. */
 static const char **global_names(arena *a, const emit_ir *w, uint32_t *n) {
   const char **names = NULL;
   uint32_t cap = 0;

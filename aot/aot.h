@@ -29,8 +29,8 @@ typedef struct aot_options {
   const char *const *const *dim_names;
   const char *file;   /* the name of the object file or library, without its folder */
   const char *header; /* the name of the header */
-  /* The most bytes that the arena may have; 0 means that there is no limit.  If there is one, `buffers` is
-   * rt_report.buffers, from which the error message takes the largest values. */
+  /* The most bytes that the arena may have; 0 means that there is no limit.  If there is a limit, `buffers` is the text
+   * rt_report.buffers; the error message names the largest values in it. */
   uint64_t most_arena;
   const char *buffers;
   bool archive;          /* whether the object is to be in a static library */
@@ -63,9 +63,10 @@ typedef struct aot_version {
 } aot_version;
 
 /* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
- * (backend_cpu/compile/target.h); its own target is the least of their CPUs (emit_target_baseline).  After this call
- * the module can only be destroyed.  The object runs the last version that the processor can run.  Call this inside
- * guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can contain. */
+ * (backend_cpu/compile/target.h); the module's own target has the least CPU that can call this code
+ * (emit_target_baseline).  After this call the module can only be destroyed.  The object runs the last version that the
+ * processor can run.  Call this inside guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can
+ * contain. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
 

@@ -10,7 +10,8 @@ enum { EAX, EBX, ECX, EDX };
 /* Bits of XCR0: for AVX those of the XMM and YMM registers, for AVX-512 also those of the masks and ZMM registers. */
 enum { STATE_NONE, STATE_AVX = 0x6, STATE_AVX512 = 0xe6 };
 
-/* The bit of a feature, by Intel's and AMD's manuals, and what the system must save for it. */
+/* Where CPUID tells of a feature, by Intel's and AMD's manuals: in bit `bit` of register `word` (EAX to EDX) of a leaf.
+ * `state` has the bits of XCR0 that must be set, since the feature's instructions use these registers. */
 typedef struct feature_bit {
   const char *name; /* LLVM's name of the feature */
   uint32_t leaf;
@@ -80,8 +81,8 @@ static void return_false_unless(const aot_host *h, LLVMValueRef word, uint32_t m
   aot_return_if(h, aot_compare(h, LLVMIntNE, there, wanted), LLVMConstInt(h->ir->i1, 0, 0));
 }
 
-/* Writes a check of those `features` that are bits of the same word of CPUID as row `first`, unless an earlier row has
- * the same word. */
+/* Writes a check of those `features` that are bits of the same word of CPUID as row `first` of bits[], unless an
+ * earlier row has the same word. */
 static void check_word(const aot_host *h, const char *features, uint32_t first) {
   const feature_bit *b = &bits[first];
   uint32_t mask = 0;

@@ -1,5 +1,5 @@
-/* dispatch.c - the functions of an object with several versions: each calls that of the version which init has chosen.
- */
+/* dispatch.c - the functions of an object with several versions: each calls the function of the same name of the
+ * version that init has chosen. */
 #include "aot/host.h"
 
 /* Returns the function `name` of a version. */
@@ -7,7 +7,7 @@ static LLVMValueRef function_of(const aot_host *h, const char *name) {
   return LLVMGetNamedFunction(h->ir->module, aot_symbol(h, AOT_VERSIONED, name));
 }
 
-/* Begins a global function with the parameters of the versions' functions, and returns its arguments. */
+/* Begins a global function with the parameters of the versions' functions `name`, and returns its *n arguments. */
 static LLVMValueRef *begin(aot_host *h, const char *name, uint32_t *n) {
   LLVMTypeRef type = LLVMGlobalGetValueType(function_of(h, name));
   *n = LLVMCountParamTypes(type);
@@ -21,8 +21,8 @@ static LLVMValueRef *begin(aot_host *h, const char *name, uint32_t *n) {
   return args;
 }
 
-/* Writes the global function `name`, which calls that function of the version whose number is in the context.  If the
- * context is not initialised, the first version is called, which returns an error. */
+/* Writes the global function `name`, which calls the function `name` of the version whose number is in the context.  If
+ * the context is not initialised, this is the first version, whose function returns an error. */
 static void write_call(aot_host *hosts, const char *name) {
   aot_host *h = &hosts[0];
   uint32_t n;
@@ -39,7 +39,8 @@ static void write_call(aot_host *hosts, const char *name) {
   }
 }
 
-/* Writes arena_bytes, which has no context: the most that a version needs, 0 if one of them cannot take the sizes. */
+/* Writes arena_bytes, which gets no context, so that no version is chosen yet.  It returns the most bytes that any of
+ * the versions needs, or 0 if one of them cannot take the sizes. */
 static void write_most(aot_host *hosts, const char *name) {
   aot_host *h = &hosts[0];
   LLVMBuilderRef w = h->ir->builder;

@@ -8,10 +8,12 @@ typedef struct field {
   uint8_t at, size;
 } field;
 
-/* The fields in use, of files with 32-bit and with 64-bit addresses. */
+/* The fields of headers that are used here.  layouts[0] is for files with 32-bit addresses, layouts[1] for 64-bit. */
 typedef struct layout {
-  field table, entry_size, n_entries, names; /* of the file's header: the table of sections */
-  field name, section_offset, section_size;  /* of a section's header */
+  /* in the file's header: the offset of the table of section headers, the bytes of an entry, the number of entries, and
+   * the number of the section that contains the names of sections */
+  field table, entry_size, n_entries, names;
+  field name, section_offset, section_size; /* in a section's header */
 } layout;
 
 static const layout layouts[] = {
@@ -48,7 +50,7 @@ static uint64_t section_at(const elf_file *f, uint64_t k) {
   return get(f, 0, f->fields->table) + k * get(f, 0, f->fields->entry_size);
 }
 
-/* Returns where the header of the section is, or 0. */
+/* Returns where the header of the section is, or 0 if there is no such section. */
 static uint64_t find_section(const elf_file *f, const char *section) {
   uint64_t texts = get(f, section_at(f, get(f, 0, f->fields->names)), f->fields->section_offset);
   uint64_t n = get(f, 0, f->fields->n_entries);

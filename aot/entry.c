@@ -38,7 +38,7 @@ static uint32_t weights_align(const aot_object *x) {
   return x->weights_bytes < AOT_MANY_WEIGHTS ? RT_KERNEL_ALIGN : AOT_PAGE;
 }
 
-/* Returns true if the object is an ELF file, which gets its weights when LLVM has written it. */
+/* Returns true if the object is an ELF file.  The weights are put into it after LLVM has written it. */
 static bool writes_elf(const aot_object *x) {
   static const char *const others[] = {"wasm", "apple", "darwin", "macos", "windows", "macho", "coff"};
   bool elf = true;
@@ -97,7 +97,8 @@ static void check_weights(const aot_host *h, LLVMValueRef weights) {
   }
 }
 
-/* Sets the version to the last one that the processor can run. */
+/* Writes code that sets WORD_VERSION to the last version that the processor can run, and returns an error if it can run
+ * none.  checks[k] is the function that checks the processor for version k; NULL: version k runs on all of them. */
 static void choose_version(aot_host *hosts, LLVMValueRef *checks) {
   const aot_host *h = &hosts[0];
   LLVMBuilderRef w = h->ir->builder;

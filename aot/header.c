@@ -4,7 +4,7 @@
 
 #include <inttypes.h>
 
-/* Returns C's type of the elements.  Types that C lacks become integers of as many bytes. */
+/* Returns C's type of the elements.  A type that C lacks becomes an integer type of the same size. */
 static const char *c_type(dtype t) {
   const dtype_info *info = dtype_get_info(t);
   static const char *const integers[][2] = {

@@ -1,9 +1,9 @@
 /* host.h - the host program of an object while it is written: its context in the caller's memory, and short functions
  * that write LLVM IR.
  *
- * The context is an array of 64-bit words, of which the header only tells the number.  A word has a pointer, a size, or
- * another number that a run needs.  What is known while compiling (all sizes of a program for one set of sizes) is not
- * in the context but in the code. */
+ * The context is an array of 64-bit words.  The object's header tells only how many these are.  A word has a pointer, a
+ * size, or another number that a run needs.  What is known while compiling (all sizes of a program for one set of
+ * sizes) is not in the context but in the code. */
 #ifndef AOT_HOST_H
 #define AOT_HOST_H
 
@@ -57,23 +57,25 @@ typedef enum aot_storage {
   AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
 } aot_storage;
 
-/* The inputs of a version, or its outputs, among which are the sizes of other outputs.  A member whose comment begins
- * with "words" is the index of a list in the context, which has a word for each port. */
+/* The inputs of a version, or its outputs.  The caller knows the first n_named.  The other inputs are elements of
+ * inputs on which sizes depend (rt_io.told), and arrays with room (state.c); the other outputs are dimensions of
+ * outputs.  A member whose comment begins with "words" is the index of a list in the context, which has a word for each
+ * port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
-  uint32_t n_named; /* the caller knows the first n_named; the others tell elements of inputs or sizes of outputs */
+  uint32_t n_named;
   const rt_io *io;
   const char **names; /* C identifiers of the first n_named */
   aot_storage *storage;
-  uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input */
+  uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input that is kept */
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory of this run, which is aligned */
   uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
   uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
 } aot_ports;
 
-/* An array of weights, and where it is among all weights. */
+/* An array of weights, and its offset in all weights. */
 typedef struct aot_constant {
   rt_span bytes;
   uint64_t at;
@@ -93,7 +95,7 @@ typedef struct aot_object {
   uint64_t weights_bytes;
   rt_span weights_data;
   LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
-  uint32_t n_words;     /* of the context; the most that a version needs */
+  uint32_t n_words;     /* the words of a context: the most that a version needs */
   uint64_t arena_bytes; /* the most that a version needs, if all sizes are numbers */
 } aot_object;
 
@@ -115,11 +117,11 @@ typedef struct aot_host {
   uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
-  uint32_t n_sequences;          /* how many functions of sequences have been written; their names have the number */
+  uint32_t n_sequences;          /* how many functions of sequences have been begun; their names contain this number */
   uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
   LLVMValueRef context;          /* the context of the function that is being written */
   LLVMValueRef kernel_call;      /* the function that calls a kernel, once it is written */
-  LLVMValueRef kernel_buffers, kernel_args; /* tables in the frame of the sequence that is being written */
+  LLVMValueRef kernel_buffers, kernel_args; /* tables in the stack frame of the sequence that is being written */
 } aot_host;
 
 /* Returns the bytes, rounded up to a multiple of the alignment of buffers. */
@@ -148,7 +150,7 @@ LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVM
 void aot_return(const aot_host *h, int32_t error);
 /* Writes code that returns the error if `bad` is true, and continues where it is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
-/* Adds a site to the object, and returns its error, whose text is `text`. */
+/* Adds to the object an error for one guard or check, with this text, and returns the error's number (i32). */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 
@@ -187,10 +189,10 @@ void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
 LLVMValueRef aot_size(const aot_host *h, rt_size s);
 /* Returns the bytes of a port's array. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
-/* Returns the number of the output that says how long dimension d of output k is, if that depends on data; otherwise 0,
- * which is never the number of a size, since sizes come last. */
+/* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
+ * returns 0, which is never the number of such an output, since these come behind all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
-/* Returns dimension d of port k: what the run has computed, if it depends on data. */
+/* Returns dimension d of port k.  If it depends on data, it is what the run has computed. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
 /* Returns the address of a port's own memory. */
 LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);

@@ -11,13 +11,13 @@ static void take_words(aot_host *h, uint32_t n, uint32_t *first) {
   h->n_words += n;
 }
 
-/* Returns true if port k has memory of its own and is one of the ports that are kept or, if `kept` is false, one of the
- * others. */
+/* Returns true if port k has memory of its own in the arena that keeps its contents from run to run (if `kept` is true)
+ * or does not keep them (if `kept` is false). */
 static bool has_own_memory(const aot_ports *ports, uint32_t k, bool kept) {
   return (ports->storage[k] == AOT_KEPT) == kept && ports->storage[k] != AOT_SHARED;
 }
 
-/* Gives the ports that are kept or, if `kept` is false, the others memory of their own in the arena. */
+/* Gives the ports that has_own_memory selects their places in the arena. */
 static void place_ports(aot_host *h, aot_ports *ports, bool kept) {
   for (uint32_t k = 0; k < ports->n; k++) {
     if (has_own_memory(ports, k, kept)) {
@@ -85,7 +85,7 @@ void aot_lay_out_context(aot_host *h) {
 
 /* --- sizes --- */
 
-/* Returns true if x is beyond what a size may be (dim_operate). */
+/* Returns an i1 that is true if x is not in [-DIM_MAX, DIM_MAX], the range of sizes (dim_operate). */
 static LLVMValueRef is_outside(const aot_host *h, LLVMValueRef x) {
   LLVMValueRef shifted = aot_binary(h, LLVMAdd, x, aot_i64(h, DIM_MAX));
   return aot_compare(h, LLVMIntUGT, shifted, aot_i64(h, 2 * DIM_MAX));
@@ -111,7 +111,8 @@ static LLVMValueRef floor_quotient(const aot_host *h, LLVMValueRef a, LLVMValueR
   return aot_binary(h, LLVMSub, aot_binary(h, LLVMSDiv, a, b), less);
 }
 
-/* Returns what the node computes, as dim_operate does, and sets *bad to an i1 that is true if that is impossible. */
+/* Returns the result of the operation on the sizes a and b, as dim_operate computes it.  Sets *bad to an i1 that is
+ * true if there is no result: a divisor is not positive, or a product is too large. */
 static LLVMValueRef operate(const aot_host *h, dim_kind op, LLVMValueRef a, LLVMValueRef b, LLVMValueRef *bad) {
   LLVMValueRef zero = aot_i64(h, 0), no_divisor = aot_compare(h, LLVMIntSLE, b, zero);
   LLVMValueRef divisor = select_value(h, no_divisor, aot_i64(h, 1), b);
@@ -184,8 +185,8 @@ static void write_dim_checks(const aot_host *h, const aot_ports *ports) {
   }
 }
 
-/* Checks the dimensions that the arguments give.  If an input's shape has an expression of a dimension in its place,
- * such as 32*(h/32), the value of the expression must be the given size. */
+/* A symbol stands for a dimension of an input, and the caller gives its size.  If the shape of that input has an
+ * expression of the symbol there, such as 32*(h/32), checks that the expression has the size that the caller gives. */
 static void write_symbol_checks(const aot_host *h) {
   for (uint32_t k = 0; k < h->program->n_sizes; k++) {
     const rt_size_node *n = &h->program->sizes[k];
@@ -198,8 +199,8 @@ static void write_symbol_checks(const aot_host *h) {
 
 /* --- the arena --- */
 
-/* What the function that places the n slots reads and writes, each a list of n words: the slots' offsets and sizes, in
- * the context, and the first and last steps of their lives, which are constants. */
+/* The lists, with a word for each of the n slots, that the function which places the slots reads and writes: the slots'
+ * offsets and sizes, in the context, and the first and last steps of their lives, which are constants. */
 typedef struct placing {
   const aot_host *h;
   LLVMValueRef offsets, bytes, first, last, n;
@@ -311,8 +312,8 @@ static LLVMValueRef size_value(const aot_host *h, LLVMValueRef size) {
   return select_value(h, is_number, size, aot_load(h, h->ir->i64, aot_element(h, aot_word(h, h->sizes), k)));
 }
 
-/* Sets the bytes of the slots, whose sum must not be larger than a size may be.  There may be thousands of slots, so
- * this is a loop. */
+/* Writes a loop, since there may be thousands of slots, that sets the bytes of each slot, and its offset to -1: it has
+ * no place yet.  The sum of all bytes must be in the range of sizes. */
 static void write_slot_bytes(const aot_host *h) {
   LLVMValueRef table = slot_sizes(h), zero = aot_i64(h, 0), start[] = {zero, LLVMConstInt(h->ir->i1, 0, 0)};
   emit_loop l;
@@ -337,8 +338,8 @@ static LLVMValueRef checked_io_bytes(const aot_host *h, const rt_io *io) {
   return bytes;
 }
 
-/* Gives the ports that are kept or, if `kept` is false, the others memory of their own in the arena, from `at` on.
- * Returns where that memory ends. */
+/* Gives the ports that has_own_memory selects their places in the arena, from `at` on.  Returns where the last one
+ * ends. */
 static LLVMValueRef write_port_offsets(const aot_host *h, const aot_ports *ports, bool kept, LLVMValueRef at) {
   for (uint32_t k = 0; k < ports->n; k++) {
     if (has_own_memory(ports, k, kept)) {
@@ -358,7 +359,8 @@ static void write_shared_offsets(const aot_host *h, const aot_ports *ports) {
   }
 }
 
-/* Lays out the arena as lay_out_arena does, and returns its bytes. */
+/* Lays out the arena as lay_out_arena does, and returns its bytes.  `place` is the function that write_place_slots
+ * wrote; NULL if there are no slots. */
 static LLVMValueRef write_arena(const aot_host *h, LLVMValueRef place) {
   LLVMValueRef context = h->context, end = write_port_offsets(h, &h->inputs, true, aot_i64(h, 0));
   aot_set(h, WORD_KEPT_BYTES, end);

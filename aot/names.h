@@ -4,8 +4,8 @@
 
 #include "base/arena.h"
 
-/* Returns identifiers for n texts, which differ from each other even in capitals: a number is appended to one that is
- * taken already. */
+/* Returns identifiers for n texts, which differ from each other even if all are written in capitals: a number is
+ * appended to an identifier that an earlier text has. */
 const char **aot_identifiers(arena *a, uint32_t n, const char *const *texts);
 /* Returns the text in capitals. */
 const char *aot_capitals(arena *a, const char *text);

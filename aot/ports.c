@@ -10,7 +10,8 @@ static LLVMValueRef is_no_port(const aot_host *h, const aot_ports *ports) {
   return aot_compare(h, LLVMIntUGE, number(h), aot_i64(h, ports->n_named));
 }
 
-/* Returns true if the caller must not give port k memory, since it is carried from run to run. */
+/* Returns an i1 that is true if the port of parameter 1 is carried from run to run, so that the caller must not give it
+ * memory. */
 static LLVMValueRef is_carried(const aot_host *h, const aot_ports *ports) {
   int64_t *carried = ARENA_NEW_N(h->arena, int64_t, ports->n_named + 1);
   for (uint32_t k = 0; k < ports->n_named; k++) {

@@ -6,8 +6,8 @@ static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   return LLVMBuildOr(h->ir->builder, a, b, "");
 }
 
-/* Sets the memory that the run uses for port k: the caller's, or its own if the caller's is missing or not aligned,
- * or if `must_own`, which may be NULL, is true. */
+/* Sets the memory that the run uses for port k: the memory that the caller gave, or the port's own if the caller gave
+ * none, if it is not aligned, or if `must_own`, an i1 that may be NULL, is true. */
 static void choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k);
@@ -38,7 +38,8 @@ static LLVMValueRef is_in_arena(const aot_host *h, uint32_t k) {
   return aot_compare(h, LLVMIntULT, aot_binary(h, LLVMSub, at, begin), bytes);
 }
 
-/* Copies the array of port k between the caller's memory and the port's own, if both are there and differ. */
+/* If the caller gave memory for port k but the run uses the port's own, copies the array from the caller's memory to
+ * the port's own, or back if `in` is false. */
 static void copy_port(const aot_host *h, const aot_ports *ports, uint32_t k, bool in) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k), used = aot_get_ptr(h, ports->used + k);
@@ -69,7 +70,8 @@ static void check_value(const aot_host *h, uint32_t k) {
   return_if_value(h, l.carried[0]);
 }
 
-/* Checks that an element of an input is the size that `bind` was told. */
+/* Checks that an element of an input is the size that the caller gave `bind` for it.  `io` is the parameter of the
+ * program that stands for the element. */
 static void check_told(const aot_host *h, const rt_io *io) {
   const rt_io *input = &h->inputs.io[io->told - 1];
   LLVMValueRef used = aot_get_ptr(h, h->inputs.used + io->told - 1);
@@ -97,8 +99,8 @@ static void prepare_inputs(const aot_host *h) {
 }
 
 /* Sets the memory of the outputs.  An output for which the caller gave the memory of an input is computed in the port's
- * own memory, since the input is still read.  Only an output that is computed in place may have the memory of its
- * parameter; if it has other memory, it begins as a copy of the parameter. */
+ * own memory, since the input is still read.  But an output that the program computes in place, over a parameter, may
+ * have the memory of that parameter; if it has other memory, the parameter is copied there first. */
 static void prepare_outputs(const aot_host *h, LLVMValueRef over_input) {
   LLVMBuilderRef w = h->ir->builder;
   for (uint32_t k = 0; k < h->outputs.n; k++) {

@@ -1,11 +1,13 @@
 /* state.c - outputs that become inputs of the next run: which memory they have, and how a stream begins anew.
  *
- * A state of constant size is an input that is kept.  Its output is computed over it if the program can do that, or is
- * copied to it after the run.  A state that grows is one array with room (hlo/passes/carry.h), a parameter behind the
- * inputs: the input and the output share it. */
+ * A state of constant size is an input that is kept.  The output that becomes its next value is computed in the input's
+ * memory if the program can do that; otherwise it is copied there after the run.  A state that grows is an array with
+ * room (hlo/passes/carry.h), which is a parameter behind the inputs that the caller knows; the input and the output
+ * share its memory. */
 #include "aot/host.h"
 
-/* Returns the parameter in which the output is carried, or the number of parameters. */
+/* Returns the number of the parameter in which the output is carried, or the number of all parameters if it is not
+ * carried. */
 static uint32_t parameter_of(const aot_host *h, uint32_t output) {
   uint32_t carried = h->outputs.io[output].carried;
   return carried ? carried - 1 : h->inputs.n;

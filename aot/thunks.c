@@ -11,7 +11,7 @@ static status write_thunk(aot_host *h, const rt_thunk *t);
 
 /* --- calls of kernels --- */
 
-/* The words of the record that a part of a parallel loop gets. */
+/* The words of the record that each part of a kernel's parallel loop gets (write_range). */
 enum { CALL_FUNCTION, CALL_BUFFERS, CALL_ARGS, CALL_WORDS };
 
 static LLVMTypeRef kernel_type(const emit_ir *w) {
@@ -24,8 +24,8 @@ static LLVMTypeRef parallel_type(const emit_ir *w) {
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, 5, 0);
 }
 
-/* Returns memory of n words in the frame of the current function, at whose beginning it is allocated, so that loops do
- * not grow the frame. */
+/* Returns memory of n words in the stack frame of the current function.  It is allocated where the function begins, so
+ * that a loop around this place does not allocate it again. */
 static LLVMValueRef frame_words(const aot_host *h, uint32_t n) {
   const emit_ir *w = h->ir;
   LLVMBasicBlockRef here = emit_here(w);
@@ -70,7 +70,7 @@ static LLVMValueRef write_range(aot_host *h) {
   return f;
 }
 
-/* Calls the kernel for its whole grid, and returns. */
+/* Writes code that calls the kernel for its whole grid, and returns from the current function. */
 static void call_directly(const aot_host *h, LLVMValueRef kernel, LLVMValueRef buffers, LLVMValueRef args,
                           LLVMValueRef grid) {
   LLVMValueRef all[] = {buffers, args, aot_i64(h, 0), grid};
@@ -192,8 +192,8 @@ static void copy_dimension(const aot_host *h, LLVMValueRef to, const rt_buffer *
   emit_loop_end(h->ir, &l, NULL);
 }
 
-/* Nothing is copied if both buffers begin at the same address.  Programs have no other copies between strided buffers
- * that overlap. */
+/* If both buffers begin at the same address, nothing is copied.  If they begin at different addresses, buffers that
+ * are not dense do not overlap. */
 static status write_copy(aot_host *h, const rt_thunk *t) {
   const rt_buffer *in = &t->buffers[0], *out = &t->buffers[1];
   LLVMValueRef from = aot_address(h, in), to = aot_address(h, out);
@@ -280,10 +280,10 @@ static void write_conditional(const aot_host *h, const rt_thunk *t, const LLVMVa
 
 /* --- concurrent groups --- */
 
-/* The words of the record of a group: the context, and the first error of its members. */
+/* The words of the record of a group: the context, and the error of a member that failed. */
 enum { GROUP_CONTEXT, GROUP_ERROR, GROUP_WORDS };
 
-/* Writes void members(record, begin, end), which runs some of the members. */
+/* Writes void members(record, begin, end), which runs members begin to end - 1 of a group. */
 static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *bodies) {
   emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->i64, w->i64};
@@ -353,8 +353,8 @@ static void write_concurrent(aot_host *h, const rt_thunk *t, const LLVMValueRef 
 
 /* --- checks, seeds --- */
 
-/* Returns true if one of the elements begin, begin + step, ... is outside of [low, low + extent), counted as unsigned
- * numbers (base/tensor/bounds.c). */
+/* Returns an i1 that is true if one of the elements begin, begin + step, ... of the buffer is outside of
+ * [low, low + extent).  One comparison of unsigned numbers tells, as in base/tensor/bounds.c. */
 static LLVMValueRef is_outside(const aot_host *h, const rt_buffer *b, uint32_t begin, uint32_t step, LLVMValueRef low,
                                LLVMValueRef extent) {
   const emit_ir *w = h->ir;

@@ -21,7 +21,8 @@ static double unit_of(dtype type) {
     case DTYPE_C64: return 0x1p-24;
     case DTYPE_F16: return 0x1p-11;
     case DTYPE_BF16: return 0x1p-8;
-    default: /* floats of 8 bits and fewer, which have 1 to 3 fraction bits */ return dtype_is_float(type) ? 0x1p-3 : 0;
+    default: /* floats of 8 bits and fewer have 1 to 3 fraction bits; 2 are assumed */
+      return dtype_is_float(type) ? 0x1p-3 : 0;
   }
 }
 
@@ -280,8 +281,9 @@ static void note(verify_difference *d, uint32_t r, int64_t k, double got, double
   d->n_wrong++;
 }
 
-/* Compares result r with the reference.  If `moving` is set, an element may also differ by movement_factor times what
- * the reference's element changes by when its operands are changed slightly (movement). */
+/* Compares result r with the reference.  If `moving` is set, an element may also differ by movement_factor times the
+ * change of that element of the reference when the operands are changed slightly (movement).  If elements are sums, the
+ * largest change of any element counts for all of them. */
 static verify_difference compare_result(const comparison *c, uint32_t r, bool moving) {
   numbers want = numbers_of(&c->want[r]), got = numbers_of(&c->got[r]);
   double most = largest(&want), floor = c->t->unit * 0x1p-126;

@@ -10,7 +10,8 @@
  *
  * where u is half a unit in the last place of the coarsest floating type that a result in the instruction has, and s is
  * half a unit in the last place of the type of the sums: f32, or f64 if all types are f64.  If the user allowed
- * products in reduced precision, 4 units of the reduced type replace the second term.
+ * products in reduced precision, the second term is at least 4 r * largest |reference|, where r is half a unit in the
+ * last place of the reduced type.
  *
  * An element that differs by more than this gets a second test.  The reference is evaluated several times with each
  * element of the operands, and of each result within a fusion, changed by 4 u of itself with a random sign (Monte Carlo
@@ -25,7 +26,7 @@
 typedef struct verify_difference {
   uint32_t result;             /* the first result of the instruction with a difference */
   int64_t n_wrong, n_elements; /* n_wrong: how many elements of that result differ; n_elements: how many it has */
-  int64_t element;             /* the element with the largest difference, in row-major order */
+  int64_t element; /* the element (its number in row-major order) that exceeds its allowed difference most */
   /* got, want and allowed are values of that element; largest is the largest finite magnitude in the result */
   double got, want, allowed, largest;
 } verify_difference;

@@ -315,7 +315,8 @@ static status run_instr(walk *w, frame *f, const hlo_instr *i, const rt_sequence
   }
 }
 
-/* Runs a concurrent group.  Here its members run one after the other. */
+/* Runs a concurrent group, whose members here run one after the other.  *i is the first member, and is set to the last
+ * one.  Each body of the thunk t computes a member. */
 static status run_group(walk *w, frame *f, const hlo_instr **i, const rt_thunk *t) {
   const hlo_instr *member = *i;
   for (uint32_t k = 0; k < t->n_bodies; k++) {

@@ -129,7 +129,7 @@ static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, i
   return !failed && t.change;
 }
 
-/* Tries outlines of the module (parts that are modules), the smallest first, and writes the first one whose results a
+/* Makes modules of parts of the module (verify_outline), the smallest first, and writes the first one whose results a
  * pass changes. */
 static status write_smallest(search *s, const hlo_module *m, verify_finding *out) {
   enum { DEEPEST = 6 };

@@ -15,16 +15,15 @@
 #include "hlo/ir/builder.h"
 
 /* A value from outside of a segment: an input of the caller, or the result of an earlier segment.  It may also be a
- * sequence of such arrays; then the kind of value.shape is SHAPE_SEQUENCE, and data, `known` and `asked` are those of
- * the elements. */
+ * sequence of such arrays.  Then the kind of value.shape is SHAPE_SEQUENCE, and each of the elements has its own data,
+ * `known` and `asked`. */
 typedef struct onnx_array {
   literal value; /* if data is NULL, only the shape is known */
-  bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a
-                    parameter */
+  bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a parameter */
   bool asked;    /* set by an import if a size depends on the content; import again with `known` set */
-  /* Bit k of open_dims is set if dimension k may be another one in the next run, and bit k of open_elements if element
-   * k of a known array of integers may have another value then.  An import with symbols (symbolic.h) makes such a
-   * dimension or element a symbol. */
+  /* Bit k of open_dims is set if dimension k may have another size in the next run, and bit k of open_elements if
+   * element k of a known array of integers may have another value in the next run.  An import with symbols (symbolic.h)
+   * makes such a dimension or element a symbol. */
   uint32_t open_dims;
   uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */

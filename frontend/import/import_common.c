@@ -269,7 +269,8 @@ static bool has_negative(const literal *l) {
   return negative;
 }
 
-/* Resolves indices that are known: constants, or expressions of symbols. */
+/* Does the work of onnx_index_tuples for indices x whose elements are known during the import, as constants or
+ * expressions of symbols; elements[] has these n_known elements. */
 static status known_indices(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *sizes,
                             int n_known, dim *elements, hlo_value *out) {
   dim_table *t = onnx_dims(n);

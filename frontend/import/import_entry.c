@@ -110,8 +110,8 @@ static const dim_range *find_range(const bindings *b, dim symbol) {
   return NULL;
 }
 
-/* Adds guards that d, a dimension that stays symbolic, is within the range.  Returns an error if `value`, its size at
- * hand, is not. */
+/* Adds guards that d, a dimension that stays symbolic, is within the range.  Returns an error if `value`, the size of
+ * d for which the model is imported, is not. */
 static status keep_range(const bindings *b, const dim_range *r, dim d, int64_t value) {
   CHECK_THAT(value >= r->least && value <= r->most, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "dimension '%s' is %" PRId64 ", outside of its range, %" PRId64 " to %" PRId64, r->name, value, r->least,

@@ -31,8 +31,8 @@ static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   return l;
 }
 
-/* Returns the innermost scope around s that has a computation of its own.  The search ends at the main graph, or at a
- * function's body, from which nothing around it is visible. */
+/* Returns s, or the innermost scope around s, that has a computation of its own.  If there is none, returns the scope
+ * of the main graph, or that of a function's body, from which nothing around it is visible. */
 static const onnx_scope *body_of(const onnx_scope *s) {
   while (!s->captures && s->outer) {
     s = s->outer;
@@ -41,7 +41,8 @@ static const onnx_scope *body_of(const onnx_scope *s) {
 }
 
 /* The arrays of the frame (inputs of the caller and results of earlier segments, frame.h) from which some values are
- * computed.  Where such a value depends on a capture of a body, the search continues outside of the body. */
+ * computed, as find_sources finds them.  If such a value depends on a capture of a body, the search continues at the
+ * captured value, outside of the body. */
 typedef struct sources {
   onnx_array_uses arrays; /* arrays of the frame */
   bool more;              /* whether the values also depend on inputs of a body, such as the states of a loop */

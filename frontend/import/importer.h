@@ -88,7 +88,7 @@ typedef struct onnx_captures {
  * to `captures`.  If known[k] is not NULL, the graph uses that constant as input k, and the parameter is
  * unused.  `step` is the index of the parameter with the number of the loop's iteration, s64[], or -1 if the
  * body is not that of a loop.  If `step` equals the number of the graph's inputs, it means an additional
- * parameter after those for the inputs. */
+ * parameter after those for the inputs, which n_inputs counts as well. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);

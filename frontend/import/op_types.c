@@ -67,8 +67,8 @@ typedef struct formal {
   uint32_t of; /* the index of the value among those of a variadic input; 0 if it is not variadic */
 } formal;
 
-/* Finds the formal input that describes input k of a node; a variadic one, which comes last, describes all further
- * inputs.  Returns false if there is none. */
+/* Finds the formal input that describes input k of a node; a variadic one, which comes last, describes all inputs
+ * from its position on.  Returns false if there is none. */
 static bool formal_at(const char *text, uint32_t k, formal *out) {
   part list = {text, strlen(text)}, entry, name;
   for (uint32_t j = 0; next_part(&list, " ", &entry); j++) {

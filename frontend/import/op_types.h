@@ -1,5 +1,5 @@
-/* op_types.h - the names and element types of the inputs and outputs of each operator version, as the standard defines
- * them. */
+/* op_types.h - the names and element types of the inputs and outputs of each operator version, as the standard or ONNX
+ * Runtime defines them. */
 #ifndef FRONTEND_IMPORT_OP_TYPES_H
 #define FRONTEND_IMPORT_OP_TYPES_H
 
@@ -12,13 +12,13 @@ typedef struct onnx_op_types {
   const char *inputs, *outputs, *types;
 } onnx_op_types;
 
-/* Returns the types of an operator version, or NULL if the standard does not have it: experimental operators that ONNX
- * has withdrawn, and operators of other domains. */
+/* Returns the types of an operator version, or NULL if onnx_types.def does not have it, as is the case for experimental
+ * operators that ONNX has withdrawn. */
 const onnx_op_types *onnx_op_types_of(const onnx_op_row *row);
 const onnx_op_types *onnx_op_types_rows(uint32_t *n);
 
 /* Returns an error unless the node's inputs have types that this operator version allows, and equal types where the
- * standard requires that.  For operators that are not in the standard it only checks that no input is a sequence. */
+ * standard requires that.  For operators without a row in onnx_types.def it only checks that no input is a sequence. */
 STATUS_MUST_USE status onnx_check_types(const onnx_node *n, const onnx_op_row *row);
 
 /* Returns a page in Markdown that lists all operator versions with their types and whether they are supported. */

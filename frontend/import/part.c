@@ -112,8 +112,9 @@ static void find_results(arena *a, const onnx_model *m, onnx_part *part) {
   }
 }
 
-/* Chooses the main-graph node of each source.  The body of a function is searched once for each call; the time is
- * bounded, since loading bounds the number of nodes after inlining (max_nodes). */
+/* Sets chosen[k] for each node k of the main graph that has one of the sources or contains a node that has one.  The
+ * body of a function is searched once for each call; the time is bounded, since loading bounds the number of nodes
+ * after inlining (max_nodes). */
 static status choose(finder *f, uint32_t n, const char *const *sources, bool *chosen) {
   const Onnx__GraphProto *g = f->m->graph;
   for (uint32_t k = 0; k < n; k++) {

@@ -21,8 +21,9 @@ bool onnx_holds_sizes(const shape *s) {
   return s->kind == SHAPE_ARRAY && s->rank <= 1 && counts && shape_is_static(s) && shape_elements(s) <= HLO_MAX_SIZES;
 }
 
-/* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value"), or the
- * definition of that symbol.  `value` is the size at hand, which becomes the hint. */
+/* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value").  If the
+ * symbol has a definition (onnx_definition), returns the expression that it equals.  `value` is the present
+ * extent or element; the hint is `value`, or the frame's least_hint if that is larger. */
 static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
   const onnx_frame *f = im->frame;
   int64_t hint = value > f->least_hint ? value : f->least_hint;
@@ -365,8 +366,9 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* --- the segment --- */
 
-/* Adds a parameter for each input of the graph, in order, so that the module's parameters are the model's inputs.
- * After them come the parameters that tell the values of elements of inputs (onnx_told_shape). */
+/* Adds a parameter for each input of the graph that is an array of the frame, in order, so that the module's parameters
+ * are the model's inputs.  After them come the parameters that tell the values of elements of inputs (onnx_told_shape).
+ */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;

@@ -87,8 +87,8 @@ bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
   return infers && !onnx_has_out(n, 1) && onnx_sizes_unary(n, out);
 }
 
-/* The rule of elementwise operators with broadcasting: where one operand's dimension is dynamic, that of each other
- * operand must have the same value as its size, or extent 1. */
+/* The rule of elementwise operators with broadcasting: if a dimension of one operand is dynamic, the corresponding
+ * dimension of each other operand must be dynamic, too, with the same HLO value as its size, or have extent 1. */
 bool onnx_sizes_broadcast(const onnx_node *n, onnx_sizes *out) {
   int rank = 0;
   for (uint32_t k = 0; k < n->n_in; k++) {

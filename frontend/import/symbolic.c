@@ -254,7 +254,7 @@ static void find_divisions(divided *d, dim e) {
 
 /* An equation such as 2*((h+31)/32) = (h+15)/16 holds for multiples of 32.  (It comes from two paths through a
  * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus
- * the remainder of its hint by 32.  This is tried once for each symbol. */
+ * the remainder of h's hint by 32.  This is tried once for each symbol. */
 static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
   divided d = {.table = t, .multiple = 1};
   uint32_t before = out->n;

@@ -1,9 +1,10 @@
 /* symbolic.h - imports a model for any sizes: dimensions that the model leaves open stay symbols.
  *
- * Each symbol has as its hint the size at hand.  Decisions that depend on sizes are made for the hints and
- * become guards of the module (base/dim/guard.h).  An importer that needs constants pins the symbols on which
- * they depend.  An equation among the guards (batch = 1, total = past+seq) is a definition: the model is
- * imported again with it, so that in the end only inequalities are left. */
+ * Each symbol has a hint: the size that the dimension has in the run for which the model is imported.  Decisions that
+ * depend on sizes are made for the hints and become guards of the module (base/dim/guard.h).  An importer that needs
+ * constants pins the symbols on which they depend: replaces them by their hints.  An equation among the guards
+ * (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the end only
+ * inequalities are left. */
 #ifndef FRONTEND_IMPORT_SYMBOLIC_H
 #define FRONTEND_IMPORT_SYMBOLIC_H
 
@@ -16,14 +17,14 @@ STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const
                                             onnx_definitions *definitions, hlo_module **out, bool *complete);
 
 /* Like onnx_import_segment without `signature`, but the open dimensions and elements of the frame's arrays become
- * symbols.  Their hints are the sizes at hand, or least_hint if these are smaller: a program for sizes of 0 or 1 serves
- * few others. */
+ * symbols.  Their hints are the arrays' present sizes, or least_hint if these are smaller: a program for sizes of 0 or
+ * 1 serves few others. */
 STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                                 onnx_segment *out);
 
-/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  `value` is the size at
- * hand.  If the definition is a multiple of one symbol plus a constant, that symbol gets the hint at which the
- * definition equals `value`, unless it has a hint already. */
+/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  `value` is the size for
+ * which the model is imported.  If the definition is a multiple of one symbol plus a constant, that symbol gets the
+ * hint at which the definition equals `value`, unless it has a hint already. */
 STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value,
                                      dim *out);
 
@@ -41,8 +42,8 @@ bool onnx_pin_value(const onnx_node *n, hlo_value v);
 /* Returns the table of the symbols and expressions in the dimensions of the node's module. */
 dim_table *onnx_dims(const onnx_node *n);
 
-/* Returns true if the shape has these dimensions.  If that is not proven, the sizes at hand decide, and a guard records
- * the answer (base/dim/guard.h). */
+/* Returns true if the shape has these dimensions.  If that is not proven, the hints decide, and a guard records the
+ * answer (base/dim/guard.h). */
 bool onnx_has_dims(const onnx_node *n, const shape *s, int rank, const dim *dims);
 /* Returns true if two shapes are equal; like onnx_has_dims, it may add guards. */
 bool onnx_shapes_equal(const onnx_node *n, const shape *a, const shape *b);

@@ -14,9 +14,9 @@
 /* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* If the result has no elements, sets it to an empty array and returns true.  HLO's gather cannot express this case if
- * one of the n_gathered dimensions of data into which the indices point is empty, since its slices need one element
- * there. */
+/* If the result, which has the dimensions dims[rank], has no elements, sets it to an empty array and returns true.
+ * HLO's gather cannot express this case if one of the n_gathered dimensions of data into which the indices point is
+ * empty, since the slices that it takes need one element there. */
 static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   dim_table *t = onnx_dims(n);
@@ -276,8 +276,9 @@ static status check_batch_list(const onnx_node *n, uint32_t k, const char *what,
   return NULL;
 }
 
-/* Gathers along the time axis: element t of the result is element length - 1 - t of the input if t < length, otherwise
- * element t.  The indices have the two leading dimensions of the input, which are batch and time. */
+/* Gathers along the time axis: element t of the result is element length - 1 - t of the input if t < length, the entry
+ * of sequence_lens for the batch element, otherwise element t.  The indices have the two leading dimensions of the
+ * input, which are batch and time in either order. */
 status onnx_import_reverse_sequence(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(n->in[0]);

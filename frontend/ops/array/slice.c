@@ -20,7 +20,7 @@ typedef struct slice_dim {
   bool reversed;
 } slice_dim;
 
-/* Resolves a position that counts from the end if it is negative, and clamps it. */
+/* Resolves a position that counts from the end if it is negative, and clamps it to [low, high]. */
 static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) {
   v = dim_at_most(t, 0, v) ? v : dim_signed_add(t, v, extent);
   return !dim_at_most(t, low, v) ? low : v == high || dim_at_most(t, v, high) ? v : high;
@@ -28,7 +28,7 @@ static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) 
 
 /* Resolves x[start:end:step].  Unlike in numpy, a start before the first element means the first element even if the
  * step is negative.  The step may be any int64: it is clamped, since steps beyond the extent select the same elements.
- * An end of DIM_MAX, as exporters write it, is the end of every dimension. */
+ * Exporters write a very large end for "to the end of the dimension"; it arrives here as DIM_MAX (onnx_const_dims). */
 static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, dim extent) {
   bool back = step < 0;
   int64_t most = dim_is_const(extent) ? extent + 1 : DIM_MAX, stride = clamp(step, -most, most);

@@ -38,9 +38,9 @@ static hlo_value compare_keys(hlo_builder *b, const dense *d, hlo_comparison c, 
   return hlo_compare(b, c, hlo_iota(b, s, 3), hlo_broadcast(b, x, s, &batch));
 }
 
-/* Applies the mask in input k, if it is given, to the scores.  The mask has flags, [B, keys] or [B, S, keys], or for
- * each element of the batch the end of its keys, s32[B], or, if `with_starts` permits it, the ends and then the starts,
- * s32[2 B]. */
+/* Applies the mask in input k, if it is given, to the scores.  The mask has one of three forms: flags, [B, keys] or
+ * [B, S, keys], which are above 0 for keys that are seen; s32[B], for each element of the batch the position at which
+ * its keys end; or, if `with_starts` is set, s32[2 B], these positions and then those at which the keys start. */
 static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const char *what, bool with_starts,
                          hlo_value *scores) {
   if (!onnx_has_in(n, k)) {
@@ -308,7 +308,7 @@ status onnx_import_contrib_attention(onnx_node *n) {
   return attend_packed(n, &p, hlo_matmul(n->b, n->in[INPUT], n->in[WEIGHTS]));
 }
 
-/* The inputs 3, 4, 6 and 7 are the scales and zero points of the input and of the weights. */
+/* Inputs 3 and 4 are the scales of the input and of the weights, and inputs 6 and 7 their zero points. */
 status onnx_import_contrib_qattention(onnx_node *n) {
   packed p = {.mask = 5, .past = 8, .scores = NO_INPUT};
   hlo_value in[] = {n->in[INPUT], n->in[WEIGHTS], n->in[6], n->in[7]}, products = {0};

@@ -1,5 +1,6 @@
 /* attention_parts.h - attention as the operators of ONNX Runtime compute it: scores of heads, what is added to them,
- * which keys a query sees, and softmax. */
+ * which keys a query sees, and softmax.  In the shapes in comments, B is the size of the batch, S the number of steps
+ * (queries), and "." any size. */
 #ifndef FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
 #define FRONTEND_OPS_CONTRIB_ATTENTION_PARTS_H
 
@@ -10,7 +11,7 @@ typedef struct contrib_attention {
   int64_t heads, kv_heads, head; /* the numbers of heads of Q and of K and V, and of the elements of a head */
   float scale, softcap;          /* a softcap of 0 means none */
   bool may_be_blind;             /* whether a query may see no key at all; its result is then 0 */
-  hlo_value sink; /* f32[heads]: a further score of each head, which softmax counts but whose value is 0; or no def */
+  hlo_value sink; /* f32[heads]: a further score of each head for softmax, without a row of V; or no def */
 } contrib_attention;
 
 /* Reads num_heads, which must be positive, and kv_num_heads if `grouped`. */

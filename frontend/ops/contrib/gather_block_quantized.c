@@ -58,7 +58,7 @@ static hlo_value unpack(hlo_builder *b, const table *t, hlo_value x, int64_t cou
   shape s = *hlo_shape(x), split = s;
   split.rank = rank + 1;
   split.dims[rank] = each;
-  s.dims[rank - 1] *= each; /* a constant: the columns of a table */
+  s.dims[rank - 1] *= each; /* this extent, the columns of a table, is a constant */
   hlo_value shift = onnx_times(b, hlo_iota(b, split, rank), (double)t->bits);
   x = hlo_broadcast_to(b, onnx_insert_dim(b, x, rank), &split);
   x = onnx_binary_scalar(b, HLO_AND, hlo_binary(b, HLO_SHR, x, shift), (double)((1 << t->bits) - 1));

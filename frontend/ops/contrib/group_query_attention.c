@@ -28,8 +28,9 @@ enum {
   K_NORM
 };
 
-/* How the rows of new keys get into the cache.  A dynamic cache has the rows of the past and grows; a static one has
- * room for more rows, and the new ones are written into it. */
+/* How the rows of new keys get into the cache.  CACHE_NEW: there is no past, so the new rows are the cache.  A dynamic
+ * cache has the rows of the past and grows by the new ones.  A static cache has room for more rows than the past, and
+ * the new ones are written into it. */
 typedef enum cache_kind { CACHE_NEW, CACHE_DYNAMIC, CACHE_STATIC } cache_kind;
 
 typedef struct grouped {
@@ -39,7 +40,7 @@ typedef struct grouped {
   /* Whether the batch is 1 and the cache dynamic.  Then the new rows must come right after the rows of the past (a
    * check makes sure of it when the model runs), so that the present is a concatenation and can be carried in place. */
   bool appended;
-  dim past;
+  dim past;         /* the number of rows of past_key, including the room of a static cache; 0 without a past */
   hlo_value length; /* s64[B]: the number of keys of each element of the batch that are no padding */
   hlo_value start;  /* s64[B]: the position of the first query and of the first new key */
   bool rotary, causal;
@@ -150,7 +151,7 @@ static status read_total(const onnx_node *n, grouped *g) {
 /* --- positions --- */
 
 /* Computes g->length and g->start.  In the first run, which has no past, the rows of a batch element may be padded at
- * the end.  Then there are more steps than `length`, and the start is 0 instead of the negative difference. */
+ * the end.  Then there are more steps than `length`, and the start is 0, since length - steps would be negative. */
 static status read_lengths(const onnx_node *n, grouped *g) {
   hlo_builder *b = n->b;
   hlo_value last = hlo_reshape(b, hlo_convert(b, n->in[SEQLENS_K], DTYPE_S64), 1, &g->a.batch); /* it may be [B, 1] */

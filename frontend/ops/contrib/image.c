@@ -68,7 +68,7 @@ status onnx_import_contrib_group_norm(onnx_node *n) {
   return NULL;
 }
 
-/* skip is [N, C], or has X's dimensions or 1 in place of the spatial ones. */
+/* skip is [N, C], or has X's dimensions, of which both spatial ones may be replaced by 1. */
 status onnx_import_contrib_skip_group_norm(onnx_node *n) {
   hlo_builder *b = n->b;
   group_norm g;

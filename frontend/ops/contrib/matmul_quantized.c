@@ -49,8 +49,8 @@ static status read_bit_weights(const onnx_node *n, bit_weights *w) {
   return contrib_no_input(n, G_IDX, "g_idx", "permuted blocks are not supported");
 }
 
-/* Returns the constant input k, unsigned numbers of w->bits bits, as `rows` lists of `count` numbers of the small type.
- * In the input, each list begins at a byte, and the first number in a byte has the lowest bits. */
+/* Returns the constant input k, unsigned numbers of w->bits bits, as `rows` lists of `count` numbers of type u2, u4 or
+ * u8.  In the input, each list begins at a byte, and the first number in a byte has the lowest bits. */
 static status unpack(const onnx_node *n, const bit_weights *w, uint32_t k, const char *what, int64_t rows,
                      int64_t count, hlo_value *out) {
   const literal *packed;

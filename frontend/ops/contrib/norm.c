@@ -107,7 +107,7 @@ static status skip_norm(onnx_node *n, bool centered) {
   r.x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[INPUT]), onnx_widen(b, n->in[SKIP]));
   r.x = onnx_has_in(n, bias) ? onnx_op_stretched(b, HLO_ADD, r.x, onnx_widen(b, n->in[bias])) : r.x;
   n->out[0] = hlo_convert(b, normalize(b, &r, n->in[GAMMA], centered ? optional(n, BETA) : (hlo_value){0}), type);
-  n->out[1] = r.mean; /* has no def if not centered; the driver then refuses a node that lists this output */
+  n->out[1] = r.mean; /* has no def if not centered; import.c then refuses a node that lists this output */
   n->out[2] = r.inverse;
   n->out[3] = hlo_convert(b, r.x, type);
   return NULL;

@@ -32,7 +32,7 @@ status onnx_import_if(onnx_node *n) {
     return status_prefix(onnx_import_inline(n, taken, 0, NULL, (hlo_value){0}, n->n_out, n->out), "%s", taken);
   }
   /* If cond can be computed from the contents of inputs, these contents are required and the node is imported again,
-   * with the taken branch only: the other one would bring its own guards, and kernels that are never called. */
+   * with the taken branch only: the other branch would bring its own guards, and kernels that are never called. */
   CHECK_THAT(!onnx_require_told_inputs(n, 0), STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "cond is not a constant");
   onnx_captures captures = {0};
   hlo_computation *branches[2];

@@ -175,7 +175,8 @@ static status check_named(const gradient *g, const char *attribute, const char *
   return NULL;
 }
 
-/* Defines the node's inputs in s under the names of xs and zs, those of xs as copies (g->marks) that mark them. */
+/* Defines the node's inputs in s under the names of xs and zs.  Inputs that xs names are replaced by copies (g->marks),
+ * which mark where differentiation ends. */
 static status bind_inputs(gradient *g, onnx_scope *s) {
   onnx_node *n = g->n;
   g->marks = ARENA_NEW_N(n->arena, hlo_value, g->n_xs);

@@ -126,9 +126,9 @@ static void run_interpreted(const onnx_node *n) {
 }
 
 /* If sizes that decide how the loop is imported are symbolic, pins them and returns true, since with constant
- * sizes the loop may become a part of the module.  The shapes of states are pinned only if neither M nor cond
- * is, since a loop with a known number of iterations can be unrolled for any shapes.  After a pin, the
- * requirements that the failed attempt noted are dropped (`before` are the earlier ones). */
+ * sizes the loop may become a part of the module.  The shapes of the inputs are pinned only if neither M nor cond
+ * could be, since a loop with a known number of iterations can be unrolled for any shapes.  After a pin, the
+ * requirements are set to `before`, as they were before the failed attempt to import the loop. */
 static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
   bool pinned = false;
   for (uint32_t k = 0; k < 2; k++) {

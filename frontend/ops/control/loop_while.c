@@ -272,8 +272,9 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_set_roots(b->computation, n, all);
 }
 
-/* Returns true if the loop makes no iteration.  An iteration that reads or writes an element of an array can
- * be built only if the array has one.  So if the trip count is symbolic, a guard says whether it is 0. */
+/* Returns true if the loop makes no iteration.  If there are scan inputs or outputs, an iteration reads or writes an
+ * element of them, and can be built only if these arrays are not empty.  So if the trip count is symbolic, a guard says
+ * whether it is 0. */
 static bool makes_no_step(const onnx_loop *l) {
   bool elements = l->n_in + l->n_out > 0;
   return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));

@@ -205,8 +205,8 @@ status onnx_import_gelu(onnx_node *n) {
   return NULL;
 }
 
-/* Returns the slope in a shape that numpy's rule broadcasts to X.  Before version 7 the slope has one element, one for
- * each channel, or X's shape. */
+/* Returns the slope in a shape that numpy's rule broadcasts to X.  Before version 7 the slope is a single element, or a
+ * list of one element for each channel, or has X's shape. */
 static hlo_value prelu_slope(onnx_node *n) {
   const shape *x = hlo_shape(n->in[0]), *slope = hlo_shape(n->in[1]);
   dim count = shape_dim_product(onnx_dims(n), slope, 0, slope->rank);

@@ -20,7 +20,7 @@ enum { MATRIX_MAX = 1024 };
 static double cosine(int64_t a, int64_t n) {
   bool negative = false;
   a %= n;
-  a = 2 * (a < 0 ? a + n : a); /* the turn now has 2n parts */
+  a = 2 * (a < 0 ? a + n : a); /* a full turn is 2n from here on */
   a = a > n ? 2 * n - a : a;
   if (2 * a > n) {
     a = n - a;

@@ -193,7 +193,8 @@ static hlo_value starts_at(hlo_builder *b, hlo_value step, int d) {
   return hlo_concatenate(b, 3, parts, 0);
 }
 
-/* Returns, for each matrix, the row with the largest element in column `step` among the rows from `step` on. */
+/* Returns for each matrix the number of the row whose element in `column`, its column `step`, has the largest magnitude
+ * among the rows from `step` on. */
 static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
   shape s = *hlo_shape(column), index = shape_with_type(s, DTYPE_S64);
   hlo_value open = hlo_compare(b, HLO_GE, hlo_iota(b, index, 1), hlo_broadcast(b, step, index, NULL));

@@ -1,4 +1,4 @@
-/* unary.c - operators of one operand: those that are one HLO operation, Erf, Identity, OptionalHasElement, Reciprocal,
+/* unary.c - operators of one operand that are one HLO operation; also Erf, Identity, OptionalHasElement, Reciprocal,
  * IsNaN and IsInf. */
 #include <string.h>
 

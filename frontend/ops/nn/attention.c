@@ -13,8 +13,8 @@ enum { Q, K, V, MASK, PAST_KEY, PAST_VALUE, NONPAD }; /* the numbers of Attentio
 
 typedef struct attention {
   bool packed; /* whether the inputs have rank 3, with the heads and their elements in one dimension */
-  /* The size of the batch, and how many queries, new keys, past keys and keys in all each of its elements has.  v_head
-   * is the number of elements of a head of V. */
+  /* Each of the `batch` elements has q_steps queries, kv_steps new keys, `past` keys in past_key, and `total` keys
+   * altogether.  v_head is the number of elements of a head of V. */
   dim batch, q_steps, kv_steps, past, total, v_head;
   int64_t q_heads, kv_heads, head; /* must be constants: the heads of Q are divided among those of K, and the scale
                                       follows from the size of a head */
@@ -150,8 +150,8 @@ static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value
   return hlo_select(b, hlo_broadcast_to(b, keep, hlo_shape(x)), x, hlo_like(b, x, -INFINITY));
 }
 
-/* Applies attn_mask to the scores x.  Its last dimension may be shorter than the number of keys; the remaining keys are
- * masked out. */
+/* Applies attn_mask to the scores x.  The mask's last dimension may be shorter than the number of keys; the remaining
+ * keys are masked out. */
 static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   hlo_builder *b = n->b;
   TRY(onnx_need_rank(n, MASK, "attn_mask", 1, 4));

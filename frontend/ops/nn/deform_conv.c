@@ -63,7 +63,7 @@ static status read_deform(const onnx_node *n, deform *d) {
 static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset, int k) {
   hlo_builder *b = n->b;
   shape s = *hlo_shape(offset);
-  int64_t behind = 1; /* the number of cells with the same index of dimensions 0 to k: the product of later extents */
+  int64_t behind = 1; /* the number of cells with the same index in dimensions 0 to k: the product of later extents */
   for (int j = k + 1; j < d->w.n; j++) {
     behind *= d->w.kernel[j];
   }

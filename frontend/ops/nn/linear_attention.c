@@ -23,7 +23,7 @@ typedef struct linear_attention {
   int64_t key, value; /* the numbers of elements of one head */
 } linear_attention;
 
-/* The values that the loop carries. */
+/* The values that the loop carries.  T is the number of time steps, B the batch. */
 typedef struct carry {
   hlo_value step, state, out;
   hlo_value in[N_INPUTS]; /* [T, B, heads, .]; def is NULL for an absent input */

@@ -103,9 +103,9 @@ static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
   return NULL;
 }
 
-/* Rounds to single precision.  Positions are computed in it, as in ONNX's test cases and other runtimes; otherwise a
- * scale like 0.6, which is not exact in binary, could give a position just below an integer and select another element.
- */
+/* Rounds to single precision.  Positions are computed in single precision, as in ONNX's test cases and other runtimes;
+ * otherwise a scale like 0.6, which is not exact in binary, could give a position just below an integer and select
+ * another element. */
 static double single(double x) { return (float)x; }
 
 static status use_scales(const onnx_node *n, resize *r, const double *scales, int64_t count) {

@@ -185,7 +185,7 @@ static hlo_value parts_of_step(hlo_builder *b, dtype t, hlo_value sample, hlo_va
 }
 
 /* Adds one sample to each bin: iteration s adds sample s of the bin, counted row by row.  Regions whose bins
- * have fewer samples keep their result. */
+ * have no sample s keep their result. */
 static void build_step(hlo_builder *b, const roi_align *r, const side *y, const side *x, hlo_value *v) {
   side sy = {y->extent, y->bins, v[START_Y], v[SIZE_Y]}, sx = {x->extent, x->bins, v[START_X], v[SIZE_X]};
   dtype t = hlo_type(v[START_Y]);

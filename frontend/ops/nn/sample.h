@@ -10,7 +10,7 @@
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
 /* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights.  A tap
- * outside of the array has weight 0. */
+ * outside of the array has weight 0, unless the padding mode of GridSample replaces it by a tap inside. */
 typedef struct onnx_taps {
   int n;
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
@@ -29,7 +29,7 @@ void onnx_linear_taps(hlo_builder *b, hlo_value position, dim extent, onnx_taps 
 /* Stacks n index arrays of shape [...] along a new last dimension, to [..., n]. */
 hlo_value onnx_stacked(hlo_builder *b, uint32_t n, const hlo_value *index);
 /* Returns true if x [N, C, spatial...] has so many channels that it is faster to read and compute them with C as the
- * last dimension.  The size at hand of a symbolic dimension decides. */
+ * last dimension.  The hint of a symbolic dimension decides. */
 bool onnx_channels_go_last(const onnx_node *n, const shape *x);
 /* Convert [N, C, ...] to [N, ..., C], and back. */
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);

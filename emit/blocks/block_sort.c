@@ -5,9 +5,9 @@
  *   - A line that fits into shared memory is sorted there.
  *   - If only few of the first elements are wanted, a block gathers items until the list is full, sorts it, and from
  *     then on gathers only items that come before the last wanted one.
- *   - Otherwise blocks sort pieces of the lines, and further kernels merge WAYS sorted runs to one each time.  There, a
- *     thread for each item looks up in each of the runs how many items come before its own.  The last kernel merges all
- *     runs that are left, and stores the elements that belong to the items. */
+ *   - Otherwise blocks sort pieces of the lines, and further kernels merge WAYS sorted runs to one each time.  In these
+ *     kernels, a thread for each item looks up in each of the runs how many items come before its own.  The last kernel
+ *     merges all runs that are left, and stores the elements that belong to the items. */
 #include "emit/blocks/block_sort.h"
 
 #include <assert.h>
@@ -266,7 +266,8 @@ static void sort_short_line(sorter *s) {
   store_wanted(s);
 }
 
-/* Sorts a piece of a line, and stores it in the first list of scratch memory. */
+/* Sorts a piece of a line in shared memory, and writes it to its place in list 0 of scratch memory, which the first
+ * merge reads. */
 static void sort_piece(sorter *s, LLVMValueRef line, LLVMValueRef piece) {
   LLVMValueRef room = emit_i64(s->ir, s->p.room), first = LLVMBuildNSWMul(s->ir->builder, piece, room, "");
   LLVMValueRef m = lesser(s, minus(s, size(s, s->p.n), first), room);
@@ -279,7 +280,8 @@ static void sort_piece(sorter *s, LLVMValueRef line, LLVMValueRef piece) {
   emit_loop_end(s->ir, &l, NULL);
 }
 
-/* Writes the kernel in which a block computes each step. */
+/* Writes the kernel of phase 0, in which a block computes each step: it sorts a line, or a piece of one if kernels that
+ * merge follow. */
 static void write_sort(sorter *s) {
   const emit_ir *ir = s->ir;
   dim_table *t = s->i->parent->module->dims;

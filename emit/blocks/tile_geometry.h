@@ -76,7 +76,7 @@ typedef struct emit_tile_step {
   LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
   LLVMValueRef tile;               /* the number of the tile among those of all members of the batch */
 } emit_tile_step;
-/* Returns the number of tiles of so many rows and columns. */
+/* Returns the number of tiles of `rows` rows and `columns` columns, of all members of the batch together. */
 dim emit_count_tiles(dim_table *t, const emit_tile_geometry *g, int64_t rows, int64_t columns);
 /* Returns the tile of the step that the block computes, and sets the grid, for tiles of `rows` rows and `columns`
  * columns whose sums are divided into `parts` parts. */

@@ -87,7 +87,7 @@ dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p); /* see emit
 int64_t emit_winograd_panel(const emit_winograd *p);                 /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 dim emit_winograd_shares(dim_table *t, const emit_winograd *p);
-int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* in one worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* of one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
 /* Returns the cost of the whole algorithm for likely sizes, as the number of multiplications of a direct convolution

@@ -212,7 +212,7 @@ static emit_pair conv_image(emit_element *e, const contraction *g, const emit_in
     p = emit_pos_add_const(&e->x, p, -low);
     if (gap > 1) {
       p = emit_without_gaps(e, p, x->dims[spatial + k], gap, &mask);
-      checked |= dim_is_const(x->dims[spatial + k]) ? 0 : (uint32_t)1 << (spatial + k); /* the array may be empty */
+      checked |= dim_is_const(x->dims[spatial + k]) ? 0 : (uint32_t)1 << (spatial + k); /* the extent may be 0 */
     } else if (!g->inside && is_padded(g, spatial, k)) {
       checked |= (uint32_t)1 << (spatial + k);
     }

@@ -34,8 +34,8 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  This is several vectors, so that more than a cache line is read at once, provided that enough
- * work for all threads is left. */
+ * with n columns each.  The result is the width of several vectors, so that more than a cache line is read at once,
+ * provided that enough work for all threads is left. */
 int emit_column_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */

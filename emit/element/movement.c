@@ -9,7 +9,8 @@ emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k) 
   return emit_index_new(&e->x, operand(i, k)->rank, operand(i, k)->dims);
 }
 
-/* Compares the position with that of each element; LLVM folds this if the position is a constant. */
+/* Selects the element by comparing its position with that of each element of the list; LLVM folds the comparisons if
+ * the position is a constant. */
 emit_pair emit_sizes_list(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_pos p = emit_index_linear(&e->x, at);
   bool scalar = e->x.lanes == 1 || p.step == 0;
@@ -126,7 +127,7 @@ emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
     emit_pos p = emit_pos_add_const(&e->x, emit_index_dim(&e->x, at, k), -low);
     if (gap > 1) {
       emit_axis_at(x, k, emit_without_gaps(e, p, x->dims[k], gap, &mask));
-      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k; /* the array may be empty */
+      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k; /* the extent may be 0: no position is inside */
     } else {
       emit_axis_at(x, k, p);
       checked |= (uint32_t)1 << k;

@@ -2,7 +2,7 @@
  *
  * For each line (one batch and class), candidates are in a heap, the best one on top.  The coordinates of chosen boxes
  * are in separate arrays, so that a candidate is compared with a block of them by vector instructions.  A second kernel
- * joins the lists of all lines. */
+ * joins the lists of the boxes that were chosen for each line. */
 #include "emit/element/nms_boxes.h"
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"

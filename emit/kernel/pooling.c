@@ -233,7 +233,8 @@ typedef struct step {
   LLVMValueRef start;   /* the number of the block's first result in the row */
   LLVMValueRef count;   /* the number of results of the block */
   const pool *g;
-  LLVMValueRef first; /* the position in the operand of the row's first element, which may be outside */
+  LLVMValueRef first; /* the position in the operand of the first column that the row in stack memory holds; it may be
+                         outside of the operand */
 } step;
 
 static dtype held_type(const pool *g) {

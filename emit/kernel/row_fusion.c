@@ -50,7 +50,8 @@ struct emit_row_fusion {
   bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
                    row, `vector` rows at once */
   int vector;
-  bool tail_first; /* whether the last phase may read memory that it overwrites; then the last vector comes first */
+  bool tail_first; /* whether the last phase may read memory that it overwrites; it then computes the last vector of a
+                      row first */
   const emit_index *at; /* the index of the row */
 };
 
@@ -145,7 +146,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
     return s;
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
-    bool own = false; /* whether the result's own values are stored for later phases, which takes its buffer */
+    bool own = false; /* whether the result's own values are stored for later phases, for which its buffer is needed */
     for (uint32_t j = 0; j < r->n_facts; j++) {
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }
@@ -321,8 +322,8 @@ static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
   }
 }
 
-/* Writes one loop over the row that computes reductions of this phase.  The first one is in r->facts[from] or after it,
- * and as many follow as fit in one loop.  Returns the index in r->facts from which to continue. */
+/* Writes one loop over the row that computes reductions of this phase: of those in r->facts[from] and after it, as many
+ * as fit in one loop.  Returns the index in r->facts from which to continue. */
 static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   emit_element *e = &r->w->e;
   emit_reductions g = {.place = reductions_place, .data = r};
@@ -405,8 +406,8 @@ static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVM
   store_results(r, true, place, values);
 }
 
-/* Computes the elements of the results in the row's last vector before any element of the row is stored, since this
- * vector overlaps others and some results read what is overwritten.  Returns the index of the vector. */
+/* Computes the elements of the results in the row's last vector before any element of the row is stored, since it
+ * overlaps the vector before it, whose stores may overwrite what this one reads.  Returns the index of the vector. */
 static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);

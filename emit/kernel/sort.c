@@ -47,7 +47,7 @@ typedef struct sorter {
   const hlo_instr *i;
   const emit_sort *config;
   sizes z;
-  LLVMTypeRef word, item; /* half an item, and an item */
+  LLVMTypeRef word, item; /* the types of half an item and of an item */
   LLVMValueRef counts;    /* a word for each digit */
 } sorter;
 
@@ -246,7 +246,8 @@ static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
 }
 
 /* Appends to x[0..*m) the items that are below the limit, from position *k of the line on, as long as there is room.
- * Advances *k and *m. */
+ * The limit is the last wanted item of those gathered so far, or has all bits set if fewer than the wanted items were
+ * gathered.  Advances *k and *m. */
 static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValueRef *k, LLVMValueRef *m) {
   emit_writer *w = s->w;
   const emit_ir *ir = s->ir;

@@ -7,7 +7,7 @@
  *
  * A dot is a reduction, too.  Its kernel here is for results of few rows, as in a step of a decoder, where reading the
  * weights takes most of the time.  The weights for one column of the result are a row or a column of the weights in
- * memory. */
+ * memory, so that they are read like a row or a column that is reduced. */
 #include "emit/kernel/team.h"
 
 #include <assert.h>

@@ -63,8 +63,8 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 static bool is_small(const hlo_instr *i) { return hlo_expected_bytes(i) <= FAR_BYTES; }
 
 /* Returns true if all operands of `i` are computed before the group, or can be moved before it.  Views and constants
- * can be moved; if the group consists of control flow (`computes`), so can instructions that are not control flow and
- * have small results. */
+ * can be moved.  If `computes`, which means that the group consists of control flow, other instructions that are not
+ * control flow can be moved as well if their results are small. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;

@@ -18,7 +18,7 @@
 enum {
   SHARED = 32768, /* the bytes of the list in shared memory */
   MOST_THREADS = 512,
-  FRONT_SHARE = 4, /* at most 1 / FRONT_SHARE of the list's items may be wanted ones */
+  FRONT_SHARE = 4, /* items are gathered only if those that are wanted fill at most 1 / FRONT_SHARE of the list */
   WAYS = 16,       /* how many runs are merged to one */
   MOST_MERGES = 3
 };
@@ -43,7 +43,7 @@ static plan plan_of(const hlo_instr *i, const emit_sort *s) {
   p.front = !p.fits && s->front <= p.room / FRONT_SHARE;
   p.threads = MOST_THREADS;
   while (p.fits && p.threads > EMIT_WARP && p.threads >= p.n) {
-    p.threads /= 2; /* a thread compares two items */
+    p.threads /= 2; /* each thread compares a pair of items */
   }
   int64_t run = p.room;
   while (!p.fits && !p.front && p.merges < MOST_MERGES && (p.merges == 0 || !dim_is_const(p.n) || run < p.n)) {
@@ -224,14 +224,14 @@ static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMVa
   return plus(s, m, total);
 }
 
-/* Sorts the *m items of the list, and reduces *m to the wanted ones.  If there are as many as are wanted, *limit
+/* Sorts the *m items of the list, and reduces *m to the wanted ones.  If the list then has all wanted items, *limit
  * becomes the last of them. */
 static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
   const emit_ir *ir = s->ir;
   LLVMValueRef wanted = size(s, s->p.wanted);
   sort_list(s, *m);
   *m = lesser(s, *m, wanted);
-  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: any item is below the first limit */
+  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: all items are below the first limit */
   *limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, *m, wanted), last, *limit);
 }
 

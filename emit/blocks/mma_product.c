@@ -314,7 +314,7 @@ status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr
   if (!shape_is_empty(&k.g.c->shapes[0])) {
     emit_block_team(&k.w, (uint32_t)k.threads, (uint32_t)k.threads);
     k.thread = emit_thread_number(&k.w);
-    /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
+    /* a block without a step has nothing to do; it must not divide by sizes, which may then be 0 */
     LLVMBasicBlockRef after = emit_if_begin(k.ir, emit_icmp(k.ir, LLVMIntSLT, k.w.begin, k.w.end));
     begin_tile(&k);
     sum_up(&k, (int)(8 * k.tile.warp_rows * k.tile.warp_columns), acc);

@@ -13,8 +13,8 @@
  * A factor x that is split is b + s, where b is x rounded to tf32 and s is x - b rounded to tf32.  tf32 has 11
  * significant bits, so |s| <= 2^-11 |x|, and |x - b - s| <= 2^-23 |x|.  A product of two factors is computed as the sum
  * of b b', b s' and s b'.  What is left out is at most (2^-22 + 2 * 2^-23) |x x'| and terms of less than 2^-32 |x x'|,
- * so the error of a sum of n products is at most that of adding them up, and 2^-21 (1 + 2^-10) of the sum of their
- * sizes; adding n products up in f32 may itself cost n 2^-24 of that. */
+ * so the error of a sum of n products is at most that of adding them up plus 2^-21 (1 + 2^-10) times the sum of their
+ * magnitudes; adding n products up in f32 may itself cause an error of n 2^-24 times that sum. */
 #ifndef EMIT_BLOCKS_MMA_PRODUCT_H
 #define EMIT_BLOCKS_MMA_PRODUCT_H
 
@@ -23,7 +23,7 @@
 /* The config.  A warp computes 16 * warp_rows rows of 16 * warp_columns columns.  A block has `down` times `across`
  * warps. */
 typedef struct emit_mma_tile {
-  int64_t warp_rows, warp_columns; /* 1, 2 or 4, and 1 or 2 */
+  int64_t warp_rows, warp_columns; /* warp_rows is 1, 2 or 4; warp_columns is 1 or 2 */
   int64_t down, across;            /* each at most 4 times the other, and at most 8 warps in all */
   /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  DTYPE_INVALID: they have the type of
    * the operands. */

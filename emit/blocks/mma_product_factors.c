@@ -171,7 +171,7 @@ static LLVMValueRef bits_of(const emit_mma_kernel *k, dtype t, LLVMValueRef v) {
                                           : emit_narrow(k->ir, t, v);
 }
 
-/* Puts factor number j into its word or words. */
+/* Puts factor number j of a chunk, given by its bits, into the chunk's word or words. */
 static void put_factor(const emit_mma_kernel *k, const emit_mma_side *s, emit_mma_chunk *c, int j, LLVMValueRef bits) {
   const emit_ir *ir = k->ir;
   int bytes = (int)dtype_bytes(s->type), shift = j * bytes % WORD_BYTES * 8;

@@ -18,7 +18,7 @@ enum {
   EMIT_MMA_SIDE = 16,                                      /* a fragment's rows or columns */
   EMIT_MMA_MOST_SIDE = 128,                                /* the most rows or columns of a block's tile */
   EMIT_MMA_LEAST_THREADS = 64,
-  EMIT_MMA_MOST_CHUNKS = EMIT_MMA_MOST_SIDE * EMIT_MMA_CHUNKS / EMIT_MMA_LEAST_THREADS /* a thread's, of a side */
+  EMIT_MMA_MOST_CHUNKS = EMIT_MMA_MOST_SIDE * EMIT_MMA_CHUNKS / EMIT_MMA_LEAST_THREADS /* of a side, for each thread */
 };
 
 /* How a thread brings factors to shared memory. */
@@ -68,7 +68,7 @@ int64_t emit_mma_side_words(const emit_mma_kernel *k, const emit_mma_side *s);
 /* Returns true if the side's factors are copied. */
 bool emit_mma_copies(const emit_mma_side *s);
 
-/* The chunks of both sides that a thread brings. */
+/* A chunk that a thread brings, and all its chunks of both sides. */
 typedef struct emit_mma_chunk {
   LLVMValueRef at;                    /* the number of its first word, in a stage */
   LLVMValueRef words[EMIT_MMA_CHUNK]; /* on their way to shared memory; not used if they are copied */

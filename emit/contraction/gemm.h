@@ -6,7 +6,7 @@
  * C is rows * vectors LLVM vectors of `lanes` lanes, row by row.  The caller passes in their initial values, which are
  * zeros, a bias or the sums of an earlier part of k, and gets the sums back; only the caller stores them.  For each k,
  * each vector of B is loaded once, and each element of A is loaded once and broadcast to all lanes.  Several loops over
- * k one after the other (for the taps of a kernel, or for blocks of a long k) pass the sums on as carried values
+ * k one after the other (for the taps of a convolution, or for blocks of a long k) pass the sums on as carried values
  * (emit_loop).
  *
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all

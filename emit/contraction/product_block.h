@@ -30,7 +30,7 @@ typedef struct emit_product_place {
                                 of B */
   LLVMValueRef first_row;    /* the row of C at which the batch begins */
   LLVMValueRef first_column; /* the register block's first column of C */
-  LLVMValueRef vector; /* the number of the first column vector among those of the convolution group (0 for a dot) */
+  LLVMValueRef vector;       /* the number of the block's first column vector, counted within its group */
   int vectors;
   emit_fetch fetch;
 } emit_product_place;

@@ -76,7 +76,7 @@ static void each_size(kernel *x, const parts *p, LLVMValueRef i, part_body *body
 
 typedef struct step {
   LLVMValueRef a, b, first_row, group;
-  LLVMValueRef row_from, row_to; /* the numbers of the row blocks at which the step begins and ends */
+  LLVMValueRef row_from, row_to; /* the step has the row blocks with numbers in [row_from, row_to) */
   LLVMValueRef column_step;      /* the step's number along the columns */
   emit_product_place block;
   LLVMValueRef outer;

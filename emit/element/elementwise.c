@@ -30,7 +30,8 @@ static V float_unary(W w, hlo_op op, V x) {
   }
 }
 
-/* Returns x / y.  A constant y is replaced by its inverse where that gives the same result. */
+/* Returns x / y.  If y is a suitable constant, x is multiplied by its inverse, which is faster; unless y is a power of
+ * two, the product is then corrected (emit_divide). */
 static V quotient(W w, V x, V y) {
   V one = LLVMIsConstant(y) && emit_lanes(y) ? LLVMGetAggregateElement(y, 0) : y;
   if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma) {

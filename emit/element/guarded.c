@@ -106,8 +106,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Writes two branches.  The first runs if all lanes are in range, which is nearly always so, and its loads are
- * contiguous; the second runs otherwise. */
+/* Writes two branches.  The first runs if all lanes are in range, which is nearly always so; it clamps no lanes, so
+ * that its loads can be contiguous.  The second runs otherwise. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -129,8 +129,9 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* Returns the value of g->v by a masked load.  This needs g->v to be an input, and lanes that are contiguous along the
- * only dimension in which they may be out of range.  Otherwise returns {NULL, NULL}. */
+/* Returns the value of g->v by a masked load.  This needs g->v to be an input whose innermost dimension is the only one
+ * in which lanes may be out of range, with lanes that are one to four elements apart.  Otherwise returns {NULL, NULL}.
+ */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = emit_find_input(e, g->v);

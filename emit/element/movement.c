@@ -127,7 +127,8 @@ emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
     emit_pos p = emit_pos_add_const(&e->x, emit_index_dim(&e->x, at, k), -low);
     if (gap > 1) {
       emit_axis_at(x, k, emit_without_gaps(e, p, x->dims[k], gap, &mask));
-      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k; /* the extent may be 0: no position is inside */
+      /* if the extent is an argument, it may be 0, and then even a clamped position is outside of the array */
+      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k;
     } else {
       emit_axis_at(x, k, p);
       checked |= (uint32_t)1 << k;

@@ -17,9 +17,9 @@
 enum { EMIT_STEPS = 2 }; /* the parameter with the number of steps */
 
 /* Lets `step_threads` neighbouring threads compute each step of the grid: 1, EMIT_WARP, or all `threads` of the block.
- * `threads` is what the kernel requires, a multiple of EMIT_WARP; 0 means that any number of threads is right, and is
- * not allowed if the block computes a step.  Sets w->begin and w->end to the thread's step, and `threads` and
- * `step_threads` of w->info.  Must be called before shared memory is allocated. */
+ * `threads` is the number of threads that a block must have, a multiple of EMIT_WARP; 0 means that any number is right,
+ * and is not allowed if the whole block computes a step.  Sets w->begin and w->end to the thread's step, and `threads`
+ * and `step_threads` of w->info.  Must be called before shared memory is allocated. */
 void emit_block_team(emit_writer *w, uint32_t threads, uint32_t step_threads);
 
 /* These return an i64: the number of the thread in its block, of the thread in its warp, and of the warp in its block.
@@ -39,9 +39,9 @@ void emit_barrier(emit_writer *w);
  * The code has two barriers and takes shared memory. */
 LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks);
 
-/* Returns the address of n elements of shared memory, with undefined contents; a block has at most EMIT_MOST_SHARED
- * bytes, of which every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power of two,
- * at most EMIT_SHARED_ALIGN. */
+/* Returns the address of n elements of shared memory, with undefined contents.  A block may take at most
+ * EMIT_MOST_SHARED bytes; every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power
+ * of two, at most EMIT_SHARED_ALIGN. */
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align);
 
 /* Return the value that x has in another lane of the warp: in lane number l ^ mask, l - n and l + n for lane l.  A lane

@@ -18,7 +18,8 @@ enum {
 };
 
 /* The sizes of a suppression, from which the size of its scratch memory follows: a count for each line, then for each
- * part the arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
+ * part of the lines (emit_nms.parts) the arrays of chosen boxes, in whole blocks, and a heap with room for all boxes.
+ */
 typedef struct sizes {
   dim batches, classes, boxes, limit, lines, parts;
   dim array;      /* the elements of an array of chosen boxes */
@@ -214,7 +215,7 @@ static void write_row(const suppression *s, LLVMValueRef line, LLVMValueRef k, L
   }
 }
 
-/* Takes the best of n candidates from the heap, and returns its box. */
+/* Takes the best of n candidates from the heap, and returns the number of its box. */
 static LLVMValueRef take_best(const suppression *s, LLVMValueRef n) {
   LLVMValueRef best = load_word(s, s->heap, emit_i64(s->ir, 0)), rest = plus(s, n, -1);
   sift(s, rest, emit_i64(s->ir, 0), load_word(s, s->heap, rest));

@@ -205,7 +205,7 @@ static void sort_items(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
 
 /* --- lines --- */
 
-/* Returns an i1: whether some of the `n` vectors of keys from position k on may come before the limit, a key. */
+/* Returns an i1 that is true if a key in the `n` vectors of keys from position k on is less than the key `limit`. */
 static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueRef limit) {
   emit_element *e = &s->w->e;
   LLVMValueRef any = NULL;

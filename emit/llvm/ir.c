@@ -484,7 +484,7 @@ void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64
     every *= 2;
   }
   LLVMBasicBlockRef ask = emit_block(w, "ask"), leave = emit_block(w, "leave"), on = emit_block(w, "on");
-  if (n == EMIT_ANY_NUMBER) { /* the loop begins in the middle between two polls */
+  if (n == EMIT_ANY_NUMBER) { /* as if the loop began between two polls, so that a short one never polls */
     iv = LLVMBuildNSWAdd(w->builder, iv, emit_i64(w, every / 2), "");
   }
   LLVMValueRef since = LLVMBuildURem(w->builder, iv, emit_i64(w, every), "");

@@ -13,7 +13,7 @@
 typedef enum emit_execution {
   EMIT_RANGES, /* a call computes a range of the kernel's grid with loops and vectors; several threads call it for
                   different ranges */
-  EMIT_BLOCKS  /* a launch starts many threads in blocks, each of which computes one step of the grid */
+  EMIT_BLOCKS  /* a launch starts many threads in blocks; a thread, a warp or a block computes one step of the grid */
 } emit_execution;
 
 typedef struct emit_target {

@@ -224,8 +224,8 @@ static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMVa
   return plus(s, m, total);
 }
 
-/* Sorts the *m items of the list, and reduces *m to the wanted ones.  If the list then has all wanted items, *limit
- * becomes the last of them. */
+/* Sorts the *m items of the list, and reduces *m to at most the number of wanted items.  If the list then has all
+ * wanted items, *limit becomes the last of them. */
 static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
   const emit_ir *ir = s->ir;
   LLVMValueRef wanted = size(s, s->p.wanted);

@@ -195,7 +195,7 @@ static LLVMValueRef zero_beyond(const emit_mma_kernel *k, LLVMValueRef sum, LLVM
   return emit_select(k->ir, inside, bits, LLVMConstNull(LLVMTypeOf(bits)));
 }
 
-/* Loads neighbouring factors of a row or column one by one. */
+/* Loads the factors of a chunk, which are neighbours in a row or column, one by one. */
 static void load_single(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef position, LLVMValueRef sum,
                         emit_mma_chunk *out) {
   for (int j = 0; j < factors_of_chunk(s); j++) {

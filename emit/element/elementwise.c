@@ -272,8 +272,8 @@ static emit_pair bitcast(W w, dtype from, dtype to, emit_pair x) {
     return (emit_pair){emit_from_memory(w, to, emit_to_memory(w, from, x.v)), NULL};
   }
   V v = LLVMBuildBitCast(w->builder, x.v, emit_type_like(x.v, emit_register_type(w, to)), "");
-  if (!dtype_is_int(to)) { /* the register of a signed 4-bit value is sign-extended; 4-bit types that are not integers
-                              have zeros there */
+  if (!dtype_is_int(to)) { /* the register of a signed 4-bit integer has copies of the sign in its upper bits, but other
+                              4-bit types have zeros there */
     int bits = dtype_get_info(to)->bits;
     v = bits < 8 ? LLVMBuildAnd(w->builder, v, emit_i(v, (1 << bits) - 1), "") : v;
   }

@@ -69,10 +69,9 @@ typedef struct guard {
   emit_pair otherwise;
 } guard;
 
-/* Returns the value of g->v with positions clamped into range, and g->otherwise in the lanes that are out of range
- * along a dimension in which lanes differ.  Along dimensions in which all lanes have the same position, emit_guarded
- * selects between the value and g->otherwise.  If clamp_lanes is false, lanes are known to be in range along the
- * dimensions in which they differ. */
+/* Returns the value of g->v at positions that are clamped into range.  Lanes that are out of range along a dimension in
+ * which lanes have different positions get g->otherwise; for the other dimensions, emit_guarded selects it for all
+ * lanes at once.  If clamp_lanes is false, lanes are known to be in range along the dimensions in which they differ. */
 static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   emit_element *e = g->e;
   emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);

@@ -148,8 +148,8 @@ typedef struct concat {
   bool sizes; /* whether an operand's extent along d is not a constant, so that the operand may be empty */
 } concat;
 
-/* Returns the start, along dimension c->d of the result, of the operand after one that has n elements and begins at
- * `start`. */
+/* Returns where the next operand starts along dimension c->d of the result, if an operand with n elements along that
+ * dimension starts at `start`. */
 static dim next_start(const concat *c, dim start, dim n) {
   return dim_is_const(start) && dim_is_const(n) ? start + n : dim_add(c->e->x.sizes->table, start, n);
 }

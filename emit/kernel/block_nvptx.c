@@ -162,13 +162,14 @@ static LLVMValueRef lane_bit(const emit_ir *ir, unsigned bit, int64_t n) {
   return LLVMBuildMul(b, LLVMBuildAnd(b, shifted, emit_i64(ir, 1), ""), emit_i64(ir, n), "");
 }
 
-/* The matrices are the first halves of rows 0 to 7 and of rows 8 to 15, and then the second halves of the same rows. */
+/* Loads as four matrices the first halves of rows 0 to 7 and of rows 8 to 15, then the second halves of the same rows.
+ */
 static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMValueRef row = LLVMBuildAnd(ir->builder, nvptx_thread(ir), emit_i64(ir, EMIT_MMA_ROWS - 1), "");
   load_matrices(ir, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", base, pitch, row, lane_bit(ir, 4, 4), words);
 }
 
-/* The same matrices, each of which is transposed in memory. */
+/* Loads the same four matrices where each of them is transposed in memory. */
 static void nvptx_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef line = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, 7), "");

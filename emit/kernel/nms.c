@@ -51,7 +51,7 @@ typedef struct suppression {
   LLVMValueRef counts;         /* the address of the numbers of chosen boxes of all lines */
   LLVMValueRef arrays[ARRAYS]; /* the addresses of a part's arrays of chosen boxes, and of its heap */
   LLVMValueRef heap;
-  LLVMValueRef batch, class; /* the line */
+  LLVMValueRef batch, class; /* the batch and the class of the line */
 } suppression;
 
 /* --- memory --- */

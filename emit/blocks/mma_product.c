@@ -46,8 +46,8 @@ bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) 
     double high = (double)(SIDE * emit_mma_tiles[k].warp_rows * emit_mma_tiles[k].down);
     double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
-    /* In proportion to the factors that each processor loads, if all processors get equally many blocks. */
     int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
+    /* in proportion to the factors that each processor loads, if all processors get equally many blocks */
     double cost = fmax(blocks, ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;
@@ -252,7 +252,9 @@ static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, i
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Each warp has memory of its own, so the barriers are needed only for the threads of the same warp. */
+/* Stores the results of the tile, or its sums if they are parts of sums.  Each warp first leaves the sums of some rows
+ * in shared memory, from which its lanes then store whole rows.  Each warp has memory of its own, so the barriers are
+ * needed only for the threads of the same warp. */
 static void store_tile(emit_mma_kernel *k, const LLVMValueRef *acc) {
   enum { ROW_PAD = 8 }; /* lets half a warp store pairs of sums in different banks */
   int64_t pitch = SIDE * k->tile.warp_columns + ROW_PAD, at_once = rows_at_once(k, pitch);

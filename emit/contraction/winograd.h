@@ -76,7 +76,7 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */
 void emit_winograd_choose_like(emit_winograd *chosen, const emit_winograd *p);
-/* Sets the dims of a plan that emit_winograd_choose_like has copied to the sizes of the convolution. */
+/* Sets the dims of *p, a copy that emit_winograd_choose_like has made, from the sizes of the convolution. */
 void emit_winograd_set_sizes(const hlo_instr *convolution, emit_winograd *p);
 
 /* Returns m + r - 1 of dimension d. */

@@ -104,7 +104,8 @@ static V quotient_or_rest(W w, hlo_op op, dtype t, V x, V y) {
   return is_signed ? LLVMBuildSRem(b, x, y, "") : LLVMBuildURem(b, x, y, "");
 }
 
-/* The processor traps on x / 0 and on INT_MIN / -1, so those lanes divide by 1 and get their result by a select. */
+/* Returns the quotient or the remainder of integers.  For y = 0 they are -1 and x, and INT_MIN / -1 is INT_MIN.  Since
+ * processors trap on these divisions, lanes with y = 0 or y = -1 divide by 1 and get their result by a select. */
 static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   V zero = emit_icmp(w, LLVMIntEQ, y, emit_i(y, 0)), bad = zero, minus = NULL;

@@ -14,8 +14,8 @@ static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   return v;
 }
 
-/* The 32-bit words of Philox are kept in 64-bit lanes with zeros in the upper half, so that the processor multiplies
- * them without shuffles. */
+/* These return the lower and the upper 32 bits of each 64-bit lane, as 64-bit lanes.  All 32-bit words of Philox are
+ * kept in such lanes, with zeros in the upper half, so that the processor multiplies them without shuffles. */
 static LLVMValueRef low_half(const emit_ir *w, LLVMValueRef v) {
   return LLVMBuildAnd(w->builder, v, emit_i(v, 0xffffffff), "");
 }

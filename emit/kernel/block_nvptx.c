@@ -125,7 +125,7 @@ static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, co
   }
 }
 
-/* The PTX instruction multiplies 8 rows, so two of them multiply 16. */
+/* The PTX instruction multiplies 8 rows, so two instructions multiply the 16 rows. */
 static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
                           uint32_t number) {
   (void)number;

@@ -131,7 +131,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
   dtype t = hlo_type(s.value);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    /* whether the result's buffer already holds the row of another value, on which the result depends */
+    /* whether the result's buffer is already taken for the row of another value, which is needed until the result is
+     * written */
     bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
@@ -396,7 +397,8 @@ static void store_results(emit_row_fusion *r, bool full, const emit_index *place
   }
 }
 
-/* All values are computed before any is stored, since a result may overwrite an operand. */
+/* A step of the last phase's loop: computes the elements of all results and then stores them.  No element is stored
+ * before all are computed, since a result may overwrite an operand. */
 static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
   (void)acc;
   emit_row_fusion *r = (emit_row_fusion *)f->data;

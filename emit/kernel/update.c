@@ -127,7 +127,8 @@ static void scatter_element(const scatter *s) {
 
 static void window_loop(scatter *s, int level);
 
-/* `runs` promises that there is at least one iteration. */
+/* Writes the loop over the positions [from, to) of the window's dimension number `level`, in steps of `lanes` lanes;
+ * its body is the loops over the further dimensions.  `runs` promises that there is at least one iteration. */
 static void window_steps(scatter *s, int level, LLVMValueRef from, LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &s->w->e;
   emit_loop l;

@@ -222,8 +222,8 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return r;
 }
 
-/* If the remainder is not smaller than x, then x is 0 or the quotient is infinite or NaN, and q is the result already.
- */
+/* The quotient is corrected only if |rest| < |x|.  Otherwise x is 0, or q is infinite or NaN, and q is the result
+ * already. */
 LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");

@@ -35,8 +35,8 @@ typedef struct emit_product_place {
   emit_fetch fetch;
 } emit_product_place;
 
-/* Prepares what the blocks need.  They are at most `rows` rows high and `vectors` vectors wide.  To be called before
- * any loop. */
+/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  The blocks are at most `rows` rows
+ * high and `vectors` vectors wide.  To be called before any loop is written. */
 void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors);
 
 /* Writes the block of `units` units of rows (emit_row_cut) that begins at unit number `unit` in iteration `outer` of

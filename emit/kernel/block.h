@@ -32,8 +32,8 @@ LLVMValueRef emit_warp_number(const emit_writer *w);
  * memory and in buffers.  Control flow must be uniform for the block. */
 void emit_barrier(emit_writer *w);
 
-/* `blocks` blocks, an i64, call this with the same counter.  Returns an i1, the same for all threads of the block:
- * whether this block is the last of them to call.  The last block sees what all of these blocks have stored in buffers
+/* Returns an i1, the same for all threads of the block: whether this block is the last one of the `blocks` blocks (an
+ * i64) that call this with the same counter.  The last block sees what all of these blocks have stored in buffers
  * before their calls.  `counter` is the address of an i32 in a buffer (RT_COUNTERS), which must be 0 before the first
  * block begins and is 0 again when the last block has returned from this.  Control flow must be uniform for the block.
  * The code has two barriers and takes shared memory. */

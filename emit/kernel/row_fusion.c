@@ -408,8 +408,9 @@ static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVM
   store_results(r, true, place, values);
 }
 
-/* Computes the elements of the results in the row's last vector before any element of the row is stored, since it
- * overlaps the vector before it, whose stores may overwrite what this one reads.  Returns the index of the vector. */
+/* Computes the elements of the results in the row's last vector.  Must be called before any element of the row is
+ * stored: the last vector overlaps the vector before it, whose stores may overwrite what the last vector reads.
+ * Returns the index of the last vector. */
 static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);

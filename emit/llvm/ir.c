@@ -155,8 +155,8 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
 }
 
-/* Returns x if the comparison `first` of x and y is true, otherwise y.  If they are equal, they may be zeros with
- * different signs, so the result has the bits `equal`. */
+/* Returns x if the comparison `first` of x and y is true, otherwise y; NaN if one of them is NaN.  If they are equal,
+ * returns the float whose bits are `equal`, since they may be zeros with different signs. */
 static LLVMValueRef choose(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate first,
                            LLVMValueRef equal) {
   LLVMValueRef r = emit_select(w, emit_fcmp(w, first, x, y), x, y);

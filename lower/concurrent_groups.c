@@ -13,7 +13,7 @@ enum {
   MOST = 32,                 /* the largest number of members of a group */
   DEPTH = 4,                 /* how many levels of operands are moved to an earlier place together with a member */
   FAR_BYTES = 1 << 18,       /* the largest result of an instruction that is moved to an earlier place */
-  LONG_NANOSECONDS = 200000, /* kernels that take longer than this use all threads well by themselves */
+  LONG_NANOSECONDS = 200000, /* longer kernels join no group, since they use all threads well by themselves */
   ROUNDS = 8                 /* the number of iterations that is assumed for each loop */
 };
 
@@ -63,8 +63,8 @@ static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
 static bool is_small(const hlo_instr *i) { return hlo_expected_bytes(i) <= FAR_BYTES; }
 
 /* Returns true if all operands of `i` are computed before the group, or can be moved before it.  Views and constants
- * can be moved; if the group consists of control flow (`computes`), so can instructions that are not control flow and
- * have small results. */
+ * can be moved.  If `computes`, which means that the group consists of control flow, other instructions that are not
+ * control flow can be moved as well if their results are small. */
 static bool is_ready(const search *s, const hlo_instr *i, bool computes, int depth) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const hlo_instr *def = i->operands[k].def;
@@ -114,7 +114,8 @@ static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **memb
   lower_time e;
   uint32_t n = 0;
   double sum = 0, longest = 0, one_by_one = 0;
-  bool near = true; /* whether all instructions from `first` to `i` are members or free; then `i` hardly moves */
+  bool near = true; /* whether all instructions from `first` to `i` are members or have no thunk; then `i` hardly moves,
+                       and its result may be large */
   hlo_instr *i = first;
   for (int k = 0; i && k < WINDOW && n < MOST; k++, i = i->next) {
     if (is_free(s->backend, i)) {

@@ -1,5 +1,6 @@
-/* lower.h - makes a program from scheduled HLO; shared by all backends.  It goes through the schedule, assigns buffers
- * to the operands and results of each instruction, lowers control flow, and calls the backend for everything else. */
+/* lower.h - makes a program from an optimised HLO module; shared by all backends.  It schedules the module, assigns
+ * buffers to the operands and results of each instruction, lowers control flow, and calls the backend for everything
+ * else. */
 #ifndef LOWER_LOWER_H
 #define LOWER_LOWER_H
 
@@ -78,7 +79,7 @@ void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
  * than once. */
 void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_PRINTF(3, 4);
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
-/* Returns a dimension as a size of the program.  It may be signed. */
+/* Returns a dimension as a size of the program.  `d` may be a signed number (base/dim/dim.h). */
 rt_size lower_size(lower_context *c, dim d);
 /* Returns the sizes of the *n symbols of the inputs. */
 const rt_size *lower_symbols(lower_context *c, uint32_t *n);
@@ -91,7 +92,8 @@ bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out);
 uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes);
 /* Returns a dense buffer over constant k. */
 rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);
-/* Returns n counters, s32 (RT_COUNTERS). */
+/* Returns a buffer of n counters of type s32, which are 0 when a thunk begins and which it must set to 0 again
+ * (RT_COUNTERS). */
 rt_buffer lower_counters_buffer(lower_context *c, dim n);
 /* Adds object code to the program and returns its index. */
 uint32_t lower_code(lower_context *c, rt_span object);

@@ -8,7 +8,7 @@ size_table size_table_make(arena *a, const hlo_module *m, rt_program *p) {
   return (size_table){.arena = a, .module = m, .program = p};
 }
 
-/* Returns the place where the number of d's node is kept. */
+/* Returns the address of d's entry in size_table.numbers. */
 static uint32_t *number_of(size_table *t, dim d) {
   uint64_t at = (uint64_t) - (d + 1);
   if (at >= t->n_numbers) {
@@ -25,7 +25,7 @@ static rt_size add_node(size_table *t, rt_size_node n) {
   return -(rt_size)p->n_sizes;
 }
 
-/* Adds (size - rest) / factor. */
+/* Adds nodes that compute (size - rest) / factor, and returns that size. */
 static rt_size add_solution(size_table *t, rt_size size, int64_t factor, int64_t rest) {
   if (rest) {
     rt_size negative = rest > 0 ? add_node(t, (rt_size_node){.op = DIM_NEG, .a = rest}) : -rest;

@@ -11,7 +11,8 @@ typedef struct size_table {
   const hlo_module *module;
   rt_program *program;
   uint32_t cap;
-  uint32_t *numbers; /* for the handle d of a dimension, at -(d + 1): the number of its node plus 1, or 0 */
+  uint32_t *numbers; /* numbers[-(d + 1)], for a dimension d that is not a constant: the index of d's node in
+                        rt_program.sizes plus 1, or 0 if d has no node yet */
   uint32_t n_numbers;
   dim missing; /* a symbol that no input's shape determines, or a dimension that no size can express; 0: none */
 } size_table;
@@ -28,7 +29,7 @@ const rt_size *size_table_symbols(size_table *t, uint32_t *n);
 /* Adds the guards of the module to the program. */
 void size_table_add_guards(size_table *t);
 
-/* Fails if a dimension could not be expressed. */
+/* Fails if a size could not be expressed.  To be called when the program has all its sizes. */
 STATUS_MUST_USE status size_table_finish(const size_table *t);
 
 #endif

@@ -1,9 +1,9 @@
 /* block_nms.c - see block_nms.h.
  *
  * A block chooses the boxes of a line (one batch and class).  In each round it chooses the best candidate that is left,
- * compares all other candidates with it, and removes those that it suppresses.  So a box that is chosen was compared
- * with all boxes chosen before, as on the other targets, and each thread needs only its own candidates.  A second
- * kernel of one block joins the lists of all lines. */
+ * compares all other candidates with it, and removes those that it suppresses.  So a box that is chosen has been
+ * compared with all boxes that were chosen before it, as on the other targets, although each thread reads only the keys
+ * of its own boxes.  A second kernel, which has one block, joins the lists of all lines. */
 #include "emit/blocks/block_nms.h"
 
 #include <assert.h>
@@ -99,7 +99,7 @@ static void keep_larger(const emit_writer *w, const void *data, LLVMValueRef *ac
   acc[0] = emit_intrinsic2(w->e.w, "llvm.umax", acc[0], x[0]);
 }
 
-/* Returns the largest key of all threads. */
+/* Returns, in all threads of the block, the largest of the keys that the threads pass. */
 static LLVMValueRef largest(suppression *s, LLVMValueRef key) {
   emit_scan scan = {.n = 1, .identity = {emit_i64(s->ir, 0)}, .combine = keep_larger};
   LLVMValueRef before, all;
@@ -107,7 +107,8 @@ static LLVMValueRef largest(suppression *s, LLVMValueRef key) {
   return all;
 }
 
-/* Begins a loop over the thread's boxes, which carries the largest key. */
+/* Begins a loop over the boxes of this thread: box k belongs to thread k mod s->threads.  The loop carries the largest
+ * key so far.  Returns the mark that end_boxes takes. */
 static uint32_t begin_boxes(suppression *s, emit_loop *l) {
   LLVMValueRef none = emit_i64(s->ir, 0);
   emit_loop_begin(s->ir, l, s->thread, size(s, s->boxes), s->threads, false, 1, &none);
@@ -156,7 +157,7 @@ static LLVMValueRef remove_suppressed(suppression *s, LLVMValueRef which, const 
   return end_boxes(s, &l, mark, phi);
 }
 
-/* Stores row number k of the line: the box `which`. */
+/* Stores batch, class and box number `which` as row number k of the line.  The first thread does it. */
 static void store_row(suppression *s, LLVMValueRef k, LLVMValueRef which) {
   LLVMValueRef row = plus(s, times(s, s->line, size(s, s->limit)), k), words[ROW] = {s->batch, s->class, which};
   LLVMBasicBlockRef after = begin_first_thread(s);

@@ -5,9 +5,9 @@
  *   - A line that fits into shared memory is sorted there.
  *   - If only few of the first elements are wanted, a block gathers items until the list is full, sorts it, and from
  *     then on gathers only items that come before the last wanted one.
- *   - Otherwise blocks sort pieces of the lines, and further kernels merge WAYS sorted runs to one each time.  There, a
- *     thread for each item looks up in each of the runs how many items come before its own.  The last kernel merges all
- *     runs that are left, and stores the elements that belong to the items. */
+ *   - Otherwise blocks sort pieces of the lines, and further kernels merge WAYS sorted runs to one each time.  In these
+ *     kernels, a thread for each item looks up in each of the runs how many items come before its own.  The last kernel
+ *     merges all runs that are left, and stores the elements that belong to the items. */
 #include "emit/blocks/block_sort.h"
 
 #include <assert.h>
@@ -18,7 +18,7 @@
 enum {
   SHARED = 32768, /* the bytes of the list in shared memory */
   MOST_THREADS = 512,
-  FRONT_SHARE = 4, /* at most 1 / FRONT_SHARE of the list's items may be wanted ones */
+  FRONT_SHARE = 4, /* items are gathered only if those that are wanted fill at most 1 / FRONT_SHARE of the list */
   WAYS = 16,       /* how many runs are merged to one */
   MOST_MERGES = 3
 };
@@ -43,7 +43,7 @@ static plan plan_of(const hlo_instr *i, const emit_sort *s) {
   p.front = !p.fits && s->front <= p.room / FRONT_SHARE;
   p.threads = MOST_THREADS;
   while (p.fits && p.threads > EMIT_WARP && p.threads >= p.n) {
-    p.threads /= 2; /* a thread compares two items */
+    p.threads /= 2; /* each thread compares a pair of items */
   }
   int64_t run = p.room;
   while (!p.fits && !p.front && p.merges < MOST_MERGES && (p.merges == 0 || !dim_is_const(p.n) || run < p.n)) {
@@ -224,14 +224,14 @@ static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMVa
   return plus(s, m, total);
 }
 
-/* Sorts the *m items of the list, and reduces *m to the wanted ones.  If there are as many as are wanted, *limit
- * becomes the last of them. */
+/* Sorts the *m items of the list, and reduces *m to at most the number of wanted items.  If the list then has all
+ * wanted items, *limit becomes the last of them. */
 static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
   const emit_ir *ir = s->ir;
   LLVMValueRef wanted = size(s, s->p.wanted);
   sort_list(s, *m);
   *m = lesser(s, *m, wanted);
-  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: any item is below the first limit */
+  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: all items are below the first limit */
   *limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, *m, wanted), last, *limit);
 }
 
@@ -266,7 +266,8 @@ static void sort_short_line(sorter *s) {
   store_wanted(s);
 }
 
-/* Sorts a piece of a line, and stores it in the first list of scratch memory. */
+/* Sorts a piece of a line in shared memory, and writes it to its place in list 0 of scratch memory, which the first
+ * merge reads. */
 static void sort_piece(sorter *s, LLVMValueRef line, LLVMValueRef piece) {
   LLVMValueRef room = emit_i64(s->ir, s->p.room), first = LLVMBuildNSWMul(s->ir->builder, piece, room, "");
   LLVMValueRef m = lesser(s, minus(s, size(s, s->p.n), first), room);
@@ -279,7 +280,8 @@ static void sort_piece(sorter *s, LLVMValueRef line, LLVMValueRef piece) {
   emit_loop_end(s->ir, &l, NULL);
 }
 
-/* Writes the kernel in which a block computes each step. */
+/* Writes the kernel of phase 0, in which a block computes each step: it sorts a line, or a piece of one if kernels that
+ * merge follow. */
 static void write_sort(sorter *s) {
   const emit_ir *ir = s->ir;
   dim_table *t = s->i->parent->module->dims;

@@ -46,8 +46,8 @@ bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) 
     double high = (double)(SIDE * emit_mma_tiles[k].warp_rows * emit_mma_tiles[k].down);
     double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
-    /* What a processor loads into shared memory for each sum, if every one has as many blocks as the others. */
     int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
+    /* in proportion to the factors that each processor loads, if all processors get equally many blocks */
     double cost = fmax(blocks, ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;
@@ -75,12 +75,14 @@ static LLVMValueRef is_finite(const emit_mma_kernel *k, LLVMValueRef x) {
   return emit_fcmp(k->ir, LLVMRealOLT, size, LLVMConstReal(k->ir->f32, (double)INFINITY));
 }
 
-/* A fragment of rows or columns, and what is left of its factors if they are split. */
+/* A fragment of rows or columns.  If its factors are split, `words` are their first terms b, and `rest` are their
+ * second terms s (mma_product.h). */
 typedef struct fragment {
   LLVMValueRef words[CHUNK], rest[CHUNK];
 } fragment;
 
-/* Splits a factor.  One that is so large that rounding would make it infinite is cut off instead. */
+/* Splits the factor *word: *word becomes b, and *rest becomes s (mma_product.h).  A factor that is so large that
+ * rounding would make b infinite is truncated instead. */
 static void split_word(const emit_mma_kernel *k, LLVMValueRef *word, LLVMValueRef *rest) {
   enum { CUT = (1 << 13) - 1 }; /* the bits that tf32 does not have */
   const emit_ir *ir = k->ir;
@@ -100,8 +102,9 @@ static void load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t j,
   }
 }
 
-/* Adds the products with what is left of the factors, which come first since they are small.  Where a factor is
- * infinite, they may not be numbers although the sum is infinite; then they are left out. */
+/* Adds the products s b' and b s' of split factors to the sums.  They are added before the products b b', since they
+ * are small.  If a factor is infinite, these products may add up to NaN although the whole sum is infinite, so they are
+ * left out where their sum is not finite. */
 static void multiply_rests(emit_mma_kernel *k, const fragment *row, const fragment *columns, int64_t half,
                            LLVMValueRef *acc) {
   enum { SUMS = 4 };
@@ -131,7 +134,8 @@ static void multiply_fragments(emit_mma_kernel *k, const fragment *row, const fr
   emit_mma(&k->w, k->rows.type, k->columns.type, row->words, column, acc);
 }
 
-/* The sums of the warp's mma number [row][column] are the four from acc[4 * (row * columns + column)] on. */
+/* Adds the products of a stage, which begins at word number `stage`, to the warp's sums.  The four sums of row fragment
+ * i and of the 8 columns number j are those from acc[4 * (i * across + j)] on. */
 static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
   fragment rows[MOST], columns[MOST];
   int64_t across = 2 * k->tile.warp_columns;
@@ -150,16 +154,18 @@ static void multiply(emit_mma_kernel *k, LLVMValueRef stage, LLVMValueRef *acc) 
   }
 }
 
-/* Returns the first word of the stage for the sums from `sum` on, which are a multiple of the stage's. */
+/* Returns the number of the first word of the stage that has the factors for positions in the sum from `sum` on, which
+ * is a multiple of k->sums. */
 static LLVMValueRef stage_of(const emit_mma_kernel *k, LLVMValueRef sum) {
   LLVMBuilderRef b = k->ir->builder;
   LLVMValueRef number = LLVMBuildUDiv(b, sum, emit_i64(k->ir, k->sums), "");
   return emit_times(k->ir, LLVMBuildURem(b, number, emit_i64(k->ir, k->stages), ""), stage_words(k));
 }
 
-/* Writes the loop over the block's sums; acc[] are the thread's.  While one stage is multiplied, those that follow are
- * on their way.  Behind a barrier, all threads have brought the next stage, and have multiplied the one before, to
- * whose place the last one of those that follow goes.  After the loop nothing is on its way any more. */
+/* Writes the loop over the positions in the sum that the block adds up (k->own), one stage in each iteration; acc[n]
+ * are the thread's sums.  While a stage is multiplied, the k->stages - 1 stages after it are on their way.  After the
+ * barrier of an iteration, all threads have brought the stage that is multiplied next, and have multiplied the stage
+ * before it, whose memory is then used for the last stage on its way.  After the loop no copy is on its way. */
 static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   int64_t ahead = k->stages - 1;
@@ -190,10 +196,10 @@ static void sum_up(emit_mma_kernel *k, int n, LLVMValueRef *acc) {
 
 /* --- storing the tile --- */
 
-/* How many fragments of rows a warp stores at a time: as many as its share of the stages' memory has room for. */
+/* Returns how many fragments of rows a warp stores at a time: as many as its share of the stages' memory can hold. */
 static int64_t rows_at_once(const emit_mma_kernel *k, int64_t pitch) {
   int64_t n = k->tile.warp_rows, warps = k->tile.down * k->tile.across;
-  int64_t words = k->rows.type == DTYPE_F64 ? 2 : 1; /* of a sum */
+  int64_t words = k->rows.type == DTYPE_F64 ? 2 : 1; /* the words of a sum */
   while (n * SIDE * pitch * warps * words > k->stages * stage_words(k)) {
     n /= 2;
   }
@@ -206,7 +212,8 @@ static LLVMValueRef sum_place(const emit_mma_kernel *k, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->sum, k->memory, &at, 1, "");
 }
 
-/* Stores the sums of fragment `row` of the warp in its memory, as row number `to`. */
+/* Stores the sums `acc` of a fragment of rows, as fragment number `to`, in the warp's memory, which begins at sum
+ * number `memory` of the block's shared memory and has rows of `pitch` sums. */
 static void spread_sums(const emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, int64_t to,
                         const LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
@@ -224,7 +231,7 @@ static void spread_sums(const emit_mma_kernel *k, LLVMValueRef memory, int64_t p
   }
 }
 
-/* Stores the results of n rows of the warp, from number `first` on, whose sums lie in its memory. */
+/* Stores the results of n rows of the warp, from row number `first` on; their sums lie in the warp's memory. */
 static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, int64_t first, int64_t n) {
   const emit_ir *ir = k->ir;
   int64_t columns = SIDE * k->tile.warp_columns;
@@ -245,7 +252,9 @@ static void store_rows(emit_mma_kernel *k, LLVMValueRef memory, int64_t pitch, i
   emit_loop_end(ir, &l, NULL);
 }
 
-/* Each warp has memory of its own, so that the barriers matter only within it. */
+/* Stores the results of the tile, or its sums if they are parts of sums.  Each warp first leaves the sums of some rows
+ * in shared memory, from which its lanes then store whole rows.  Each warp has memory of its own, so the barriers are
+ * needed only for the threads of the same warp. */
 static void store_tile(emit_mma_kernel *k, const LLVMValueRef *acc) {
   enum { ROW_PAD = 8 }; /* lets half a warp store pairs of sums in different banks */
   int64_t pitch = SIDE * k->tile.warp_columns + ROW_PAD, at_once = rows_at_once(k, pitch);
@@ -267,8 +276,8 @@ static void store_tile(emit_mma_kernel *k, const LLVMValueRef *acc) {
 
 /* --- the whole --- */
 
-/* Copies are under way for long, so there are three stages if a processor of most GPUs still has room for the shared
- * memory of two blocks. */
+/* Returns the number of stages.  It is three if factors are copied, since copies take long, and if most GPUs'
+ * processors then still have room for the shared memory of two blocks; otherwise it is two. */
 static int64_t choose_stages(const emit_mma_kernel *k) {
   enum { MOST_BYTES = 64 * 1024 };
   bool copies = emit_mma_copies(&k->rows) || emit_mma_copies(&k->columns);
@@ -307,7 +316,7 @@ status emit_mma_product_kernel(emit_module *m, const char *name, const hlo_instr
   if (!shape_is_empty(&k.g.c->shapes[0])) {
     emit_block_team(&k.w, (uint32_t)k.threads, (uint32_t)k.threads);
     k.thread = emit_thread_number(&k.w);
-    /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
+    /* a block without a step has nothing to do; it must not divide by sizes, which may then be 0 */
     LLVMBasicBlockRef after = emit_if_begin(k.ir, emit_icmp(k.ir, LLVMIntSLT, k.w.begin, k.w.end));
     begin_tile(&k);
     sum_up(&k, (int)(8 * k.tile.warp_rows * k.tile.warp_columns), acc);

@@ -26,7 +26,8 @@ static int chunks_of(const emit_mma_kernel *k, const emit_mma_side *s) {
 /* --- sides --- */
 
 /* Returns true if chunks of the side can be copied: their factors are not computed, not rounded, and next to each
- * other. Sets *across to whether they are those of one sum. */
+ * other.  Sets *across to whether the factors of a chunk belong to neighbouring rows or columns, at one position in the
+ * sum; otherwise they belong to one row or column. */
 static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *across) {
   hlo_value v = k->g.c->operands[s->operand];
   const emit_input *in = emit_find_input(&k->w.e, v);
@@ -39,8 +40,9 @@ static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *a
   return *across ? dtype_bytes(s->type) == 2 : emit_neighbouring_sums(&k->g, s->operand) % n == 0;
 }
 
-/* Vectors need an operand whose innermost dimension is as long as a multiple of them, and as many rows or columns: the
- * innermost dimension may be one of the batch. */
+/* Returns how the side's factors are brought.  Vectors must divide the operand's innermost dimension.  Vectors along
+ * rows or columns must divide the number of rows or columns as well, since the innermost dimension may be one of the
+ * batch. */
 static emit_mma_transport choose_transport(const emit_mma_kernel *k, const emit_mma_side *s) {
   const hlo_instr *c = k->g.c;
   hlo_value v = c->operands[s->operand];
@@ -85,7 +87,8 @@ bool emit_mma_copies(const emit_mma_side *s) {
   return s->transport == EMIT_MMA_COPY_ALONG || s->transport == EMIT_MMA_COPY_ACROSS;
 }
 
-/* A stage has the words of each row or column; or of each sum, those of all rows or columns. */
+/* Returns the distance in words between the lines of a side in a stage.  A line has the factors of one row or column;
+ * for EMIT_MMA_COPY_ACROSS, it has those of all rows or columns at one position in the sum. */
 static int64_t pitch_of(const emit_mma_side *s) {
   return s->transport == EMIT_MMA_COPY_ACROSS ? s->extent / 2 + EMIT_MMA_PAD : PITCH;
 }
@@ -96,11 +99,12 @@ int64_t emit_mma_side_words(const emit_mma_kernel *k, const emit_mma_side *s) {
 
 /* --- places --- */
 
-/* Where one of a thread's chunks is: neighbouring threads have neighbouring chunks of one row or column, or
- * neighbouring rows or columns, as the operand lies. */
+/* Where one of a thread's chunks is: neighbouring threads have neighbouring chunks of one row or column, or chunks of
+ * neighbouring rows or columns, whichever are contiguous in the operand. */
 typedef struct chunk_place {
-  LLVMValueRef line;  /* the row or column of the tile; or for EMIT_MMA_COPY_ACROSS the sum of the stage */
-  LLVMValueRef which; /* the number of the chunk in it */
+  LLVMValueRef line;  /* the row or column of the tile; for EMIT_MMA_COPY_ACROSS the position in the sum, from the
+                         stage's first */
+  LLVMValueRef which; /* the number of the chunk in that line */
 } chunk_place;
 
 /* Returns how many chunks, of neighbouring rows or columns, are loaded together. */
@@ -132,8 +136,9 @@ void emit_mma_place_chunks(const emit_mma_kernel *k, emit_mma_brought *b) {
 
 /* --- chunks that are copied --- */
 
-/* Positions and sums beyond the end are replaced by the last ones, so that nothing outside of an array is read; sums
- * beyond the end become zeros. */
+/* Begins to copy the thread's chunk number `number` to word number `to` of shared memory.  Rows, columns and positions
+ * in the sum that are beyond the end are replaced by the last ones, so that nothing outside of an array is read;
+ * factors beyond the end of the sum become zeros. */
 static void begin_copy(emit_mma_kernel *k, const emit_mma_side *s, int number, LLVMValueRef first_sum,
                        LLVMValueRef to) {
   const emit_ir *ir = k->ir;
@@ -166,7 +171,7 @@ static LLVMValueRef bits_of(const emit_mma_kernel *k, dtype t, LLVMValueRef v) {
                                           : emit_narrow(k->ir, t, v);
 }
 
-/* Puts factor number j into its word or words. */
+/* Puts factor number j of a chunk, given by its bits, into the chunk's word or words. */
 static void put_factor(const emit_mma_kernel *k, const emit_mma_side *s, emit_mma_chunk *c, int j, LLVMValueRef bits) {
   const emit_ir *ir = k->ir;
   int bytes = (int)dtype_bytes(s->type), shift = j * bytes % WORD_BYTES * 8;
@@ -181,7 +186,7 @@ static void put_factor(const emit_mma_kernel *k, const emit_mma_side *s, emit_mm
   *word = shift ? LLVMBuildOr(ir->builder, *word, part, "") : part;
 }
 
-/* Returns `bits` if the sum is one of those that there are, otherwise 0. */
+/* Returns `bits` if position `sum` is not beyond the end of the sum, otherwise 0. */
 static LLVMValueRef zero_beyond(const emit_mma_kernel *k, LLVMValueRef sum, LLVMValueRef bits) {
   if (dim_is_const(k->g.sums.total) && k->g.sums.total % k->sums == 0) {
     return bits;
@@ -190,7 +195,7 @@ static LLVMValueRef zero_beyond(const emit_mma_kernel *k, LLVMValueRef sum, LLVM
   return emit_select(k->ir, inside, bits, LLVMConstNull(LLVMTypeOf(bits)));
 }
 
-/* Loads neighbouring factors of a row or column one by one. */
+/* Loads the factors of a chunk, which are neighbours in a row or column, one by one. */
 static void load_single(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef position, LLVMValueRef sum,
                         emit_mma_chunk *out) {
   for (int j = 0; j < factors_of_chunk(s); j++) {
@@ -202,7 +207,7 @@ static void load_single(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef
   }
 }
 
-/* Loads all factors of a chunk as a vector.  There are all of them, or none. */
+/* Loads all factors of a chunk as a vector.  Either all of them or none are beyond the end of the sum. */
 static void load_along_sums(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef position, LLVMValueRef sum,
                             emit_mma_chunk *out) {
   emit_indexer *x = &k->w.e.x;
@@ -236,9 +241,9 @@ static void load_across(emit_mma_kernel *k, const emit_mma_side *s, int n, LLVMV
   }
 }
 
-/* Loads the thread's chunks of a side, for the sums from first_sum on.  Positions beyond the end are replaced by the
- * last one, so that nothing outside of an array is read; their sums are not stored.  Sums beyond the end become
- * products of zeros. */
+/* Loads the thread's chunks of a side, for positions in the sum from first_sum on.  Rows or columns beyond the end are
+ * replaced by the last one, so that nothing outside of an array is read; their sums are not stored.  Factors beyond the
+ * end of the sum are zeros. */
 static void load_side(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef first_sum, emit_mma_chunk *out) {
   const emit_ir *ir = k->ir;
   int n = chunks_of(k, s), wide = chunks_at_once(k, s);
@@ -259,7 +264,7 @@ static void load_side(emit_mma_kernel *k, const emit_mma_side *s, LLVMValueRef f
 
 /* --- stages --- */
 
-/* The words are zeros if the control flow comes from `before` and not from `loaded`. */
+/* Makes the chunk's words zeros if the control flow comes from `before` and not from `loaded`. */
 static void join_words(const emit_ir *ir, emit_mma_chunk *c, LLVMBasicBlockRef before, LLVMBasicBlockRef loaded) {
   for (int j = 0; j < CHUNK; j++) {
     LLVMValueRef *v = &c->words[j];
@@ -323,7 +328,8 @@ void emit_mma_await_stage(emit_mma_kernel *k, int64_t stages) {
 
 /* --- fragments --- */
 
-/* Loads the factors of f64 that the lane has of 16 rows or columns: number t of number g, and of number g + 8. */
+/* Loads the f64 factors that the lane has of 16 rows or columns: with g = lane / 4 and t = lane % 4, factor t of row or
+ * column g, and factor t of row or column g + 8. */
 static void load_f64(emit_mma_kernel *k, LLVMValueRef base, LLVMValueRef *out) {
   enum { FACTORS = 4, WORDS = sizeof(double) / WORD_BYTES };
   const emit_ir *ir = k->ir;
@@ -339,7 +345,7 @@ void emit_mma_load_fragment(emit_mma_kernel *k, const emit_mma_side *s, int64_t 
                             LLVMValueRef *out) {
   const emit_ir *ir = k->ir;
   int64_t pitch = pitch_of(s);
-  bool across = s->transport == EMIT_MMA_COPY_ACROSS; /* words of two factors */
+  bool across = s->transport == EMIT_MMA_COPY_ACROSS; /* a word then has factors of two rows or columns */
   LLVMValueRef warp =
       across ? LLVMBuildUDiv(ir->builder, s->of_warp, emit_i64(ir, 2), "") : emit_times(ir, s->of_warp, pitch);
   int64_t at = s->offset + (across ? word * 2 * pitch + j * SIDE / 2 : j * SIDE * pitch + word);

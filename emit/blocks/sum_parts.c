@@ -7,8 +7,9 @@
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 
-/* A stage is 16 or 32 sums, for which a block mostly waits.  A part should take longer than storing and adding the
- * parts does, some microseconds; 256 sums are an estimate of that, which was not measured. */
+/* A stage has the factors for 16 or 32 products of each sum, and a block mostly waits for stages.  A part should take
+ * longer than storing and adding the parts, which takes some microseconds; that a part of 256 products does so is an
+ * estimate, which was not measured. */
 int64_t emit_choose_parts(double blocks, double sums) {
   enum { ENOUGH_BLOCKS = 64, FEW_SUMS = 256 };
   int64_t parts = 1;
@@ -71,7 +72,7 @@ void emit_store_part(emit_writer *w, const emit_tile_geometry *g, const emit_til
   emit_if_end(e->w, after);
 }
 
-/* Returns the sum of the parts of the element at index `at`.  All parts are loaded before the first sum, so that a
+/* Returns the sum of the parts of the element at index `at`.  All parts are loaded before the first addition, so that a
  * thread waits only once. */
 static LLVMValueRef sum_of_parts(const emit_writer *w, const hlo_instr *c, int64_t parts, const emit_index *at) {
   const emit_ir *ir = w->e.w;

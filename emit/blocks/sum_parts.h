@@ -1,10 +1,11 @@
 /* sum_parts.h - products in tiles whose sums are divided among blocks (split-k): few tiles with long sums would leave
  * most of a GPU's processors without work.
  *
- * The sums of each element are divided into equally many parts.  There is a block for each tile and part, which stores
- * its part of the elements' sums in scratch memory.  The block of a tile that is done last adds the parts of each
- * element in their order, and goes on with what follows.  So a sum depends on the number of parts and on the sizes,
- * never on which block is done last.  Each tile has a counter, by which blocks find out which one of them that is. */
+ * The sum of each element of the result is divided into the same number of
+ * parts.  There is a block for each tile and part; it adds up this part of the sums of the tile's elements, and stores
+ * it in scratch memory.  The block of a tile that is done last adds the parts of each element in their order, and
+ * stores the results.  So a sum depends on the number of parts and on the sizes, never on which block is done last.
+ * Each tile has a counter, by which its blocks find out which one of them is the last. */
 #ifndef EMIT_BLOCKS_SUM_PARTS_H
 #define EMIT_BLOCKS_SUM_PARTS_H
 
@@ -24,21 +25,21 @@ int64_t emit_choose_parts(double blocks, double sums);
 /* Returns the bytes of scratch memory for the parts of the contraction of `i`. */
 dim emit_parts_scratch(const hlo_instr *i, int64_t parts);
 
-/* The sums [from, past) of a part; there may be none. */
+/* The positions [from, past) in the sum that belong to a part; there may be none. */
 typedef struct emit_sum_part {
   LLVMValueRef from, past;
 } emit_sum_part;
-/* Returns those of part number `part`, which begin at a multiple of `step`. */
+/* Returns the positions of part number `part`, which begin at a multiple of `step` unless there are none. */
 emit_sum_part emit_sums_of_part(const emit_writer *w, const emit_tile_geometry *g, LLVMValueRef part, int64_t parts,
                                 int64_t step);
 
-/* Stores a part of the sum of the result's element at a row and a column in scratch memory, unless they are beyond the
- * end. */
+/* Stores a part of the sum of the result's element at a row and a column in scratch memory, unless the row or column is
+ * beyond the end. */
 void emit_store_part(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, LLVMValueRef row,
                      LLVMValueRef column, LLVMValueRef sum);
 
-/* Writes what the block does after it has stored its part of a tile of so many rows and columns: if it is the last one
- * of the tile, its threads add the parts, and store the results. */
+/* Writes what the block does after it has stored its part of a tile of `rows` rows and `columns` columns: if it is the
+ * last block of the tile, its threads add the parts, and store the results. */
 void emit_join_parts(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, int64_t rows,
                      int64_t columns, int64_t parts);
 

@@ -104,7 +104,8 @@ int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operan
 
 /* --- positions --- */
 
-/* Returns the index p of a space of one dimension of `total` elements; p is in [0, total) in all lanes. */
+/* Returns an index, at position p, of an array of one dimension with `total` elements; p is in [0, total) in all lanes.
+ */
 static emit_index *flat_index(emit_indexer *x, dim total, emit_pos p) {
   dim *extent = ARENA_NEW_N(x->w->arena, dim, 1);
   *extent = total;

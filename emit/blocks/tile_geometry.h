@@ -12,7 +12,8 @@
 
 #include "emit/kernel/writer.h"
 
-/* Some dimensions of the contraction's result, or of the space that sums run over, counted by one number. */
+/* Some dimensions (`of`) of the contraction's result, or of the space that sums run over; a number in [0, total) counts
+ * the positions along all of them. */
 typedef struct emit_tile_group {
   int n, of[SHAPE_MAX_RANK];
   dim extents[SHAPE_MAX_RANK];
@@ -23,9 +24,9 @@ typedef struct emit_tile_geometry {
   const hlo_instr *c;   /* the contraction */
   uint32_t row_operand; /* the operand that has the rows; the other one has the columns */
   emit_tile_group rows, columns, batch;
-  /* A convolution of several groups has no dimension for the groups: they are the batch, and dimension `channel` of the
-   * result, which is all of the rows or of the columns, is counted within one group.  -1 means that there is one group.
-   */
+  /* The result of a convolution has no dimension for its groups.  If there are several, the groups are the members of
+   * the batch, and `channel` is the dimension of the result that counts channels; it alone makes up the rows or the
+   * columns, which are counted within one group.  -1 means that there is one group. */
   int channel;
   emit_tile_group sums; /* the space that sums run over (emit_contracted_extents); `of` is not used */
 } emit_tile_geometry;
@@ -76,7 +77,7 @@ typedef struct emit_tile_step {
   LLVMValueRef part;               /* the number of the part of the sums (sum_parts.h) */
   LLVMValueRef tile;               /* the number of the tile among those of all members of the batch */
 } emit_tile_step;
-/* Returns the number of tiles of so many rows and columns. */
+/* Returns the number of tiles of `rows` rows and `columns` columns, of all members of the batch together. */
 dim emit_count_tiles(dim_table *t, const emit_tile_geometry *g, int64_t rows, int64_t columns);
 /* Returns the tile of the step that the block computes, and sets the grid, for tiles of `rows` rows and `columns`
  * columns whose sums are divided into `parts` parts. */

@@ -296,7 +296,8 @@ static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run
   finish(g, &t, sums);
 }
 
-/* Writes the sums of one position, whose taps [from, to) along the row are inside of the input, and the epilogue. */
+/* Writes the sums and the epilogue of one position that may read padding: only the taps along the row that are inside
+ * of the input, [t.from, t.to), are added up. */
 static void write_position(depthwise *g, const row *r, LLVMValueRef place) {
   const emit_depthwise *p = &g->p;
   LLVMValueRef sums[EMIT_GEMM_SUMS];

@@ -5,8 +5,8 @@
  * Vectors run along the channels.  A tile of `width` positions of one row of the result by `vectors` vectors of
  * channels stays in registers while the taps are added up.  Each input vector is loaded once for each row of taps and
  * used for all positions that need it.  Weights are packed as [taps][channel of a group][channels].  Taps that would
- * read padding are left out.  Therefore tiles at the ends of a row have code of their own, with the taps of each
- * position; all tiles in between share a loop.
+ * read padding are left out.  Therefore each tile at the ends of a row has code of its own, which has for each position
+ * only the taps inside of the input; all tiles in between share a loop.
  *
  * Bytes (u8 or s8 inputs, s8 weights) are converted to f32 when they are loaded, since sums of so few products of bytes
  * are exact in f32.  The sums are converted to s32, unless the epilogue starts by converting them to f32.

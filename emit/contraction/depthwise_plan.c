@@ -10,8 +10,8 @@
 
 /* --- geometry --- */
 
-/* Returns true if input, result and taps have the extent 1 in spatial dimension k of the convolution, so that it can
- * be left out. */
+/* Returns true if input, result and taps have the extent 1 in spatial dimension k of the convolution, so that this
+ * dimension can be left out. */
 static bool is_flat(const hlo_instr *c, int k) {
   return hlo_shape(c->operands[0])->dims[1 + k] == 1 && c->shapes[0].dims[1 + k] == 1 &&
          hlo_shape(c->operands[1])->dims[2 + k] == 1 && hlo_ints(c, HLO_ATTR_LOW)[k] == 0;
@@ -129,7 +129,8 @@ static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   return min_i64(d->out[0], max_i64(min_i64(wanted, d->out[0] / fewest_rows), threads));
 }
 
-/* Returns the likely number of positions in a row that are divided into tiles of equal width. */
+/* Returns the likely number of positions in a row that are divided into tiles: all of them, or if lengths are
+ * arguments, those whose taps are all inside of the input. */
 static int64_t likely_positions(const dim_table *dims, const emit_depthwise *d) {
   if (emit_depthwise_has_runs(d)) {
     return d->out[1];

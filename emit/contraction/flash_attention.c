@@ -22,7 +22,8 @@ static dim_table *dims_of(const hlo_attention *a) { return a->pv->parent->module
 /* --- layout --- */
 
 /* Extends a matrix by an inner dimension of n elements that are `step` apart: each of its *count rows (or columns),
- * which are *distance apart, becomes n rows (or columns).  Returns false if these do not all have the same distance. */
+ * which are *distance apart, becomes n rows (or columns).  Returns false if the rows (or columns) would then not be
+ * evenly spaced. */
 static bool add_dim(dim_table *t, dim n, dim step, dim *count, dim *distance) {
   bool merges = *distance == dim_mul(t, n, step);
   if (n == 1) {
@@ -47,7 +48,7 @@ static bool is_listed(const hlo_attr *list, int d) {
 
 /* Sets the matrices of an array with these strides.  Its dimensions in `batch` count the matrices.  If by_rows, its
  * dimensions in `contracted` are the rows and all others the columns; otherwise the dimensions in `contracted` are the
- * columns. */
+ * columns.  Returns false if rows or columns are not evenly spaced. */
 static bool set_matrices(dim_table *t, const shape *s, const dim *strides, const hlo_attr *batch,
                          const hlo_attr *contracted, bool by_rows, emit_flash_matrix *m) {
   m->rows = m->columns = m->row_step = m->column_step = 1;

@@ -90,7 +90,7 @@ static LLVMValueRef load_at(const emit_ir *w, const emit_gemm *g, LLVMValueRef b
   return emit_widen(w, g->type, emit_from_memory(w, g->type, v));
 }
 
-/* The locality argument of llvm.prefetch. */
+/* The values of llvm.prefetch's argument `locality`, which mean the cache to which data are brought. */
 enum { SECOND_CACHE = 2, FIRST_CACHE = 3 };
 
 static void prefetch(const emit_ir *w, LLVMValueRef p, int locality) {

@@ -6,7 +6,7 @@
  * C is rows * vectors LLVM vectors of `lanes` lanes, row by row.  The caller passes in their initial values, which are
  * zeros, a bias or the sums of an earlier part of k, and gets the sums back; only the caller stores them.  For each k,
  * each vector of B is loaded once, and each element of A is loaded once and broadcast to all lanes.  Several loops over
- * k one after the other (for the taps of a kernel, or for blocks of a long k) pass the sums on as carried values
+ * k one after the other (for the taps of a convolution, or for blocks of a long k) pass the sums on as carried values
  * (emit_loop).
  *
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
@@ -58,7 +58,8 @@ bool emit_gemm_takes(dtype type);
 /* Small integers in place of f32 elements of B.  Their panels hold bytes; an offset was added to the integers when they
  * were packed, so that none is negative.  With 8 bits there is a row of `lanes` bytes for each k.  With 4 bits there is
  * a row for two k, the first of which is in the low halves of the bytes.  To convert an integer to f32, its bits are
- * put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is that base plus the zero point. */
+ * put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is the sum of that base, the offset
+ * and the zero point. */
 #define EMIT_SMALL_BASE 0x1p23
 typedef struct emit_small {
   int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */

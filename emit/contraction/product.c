@@ -355,8 +355,8 @@ static int64_t sum_bytes_of(dim_table *t, const emit_product *p) {
 }
 
 /* Returns the number of row blocks in a step of the grid.  Usually the rows of A that a step reads fit in the cache,
- * where they stay while all columns are computed, so that A is read from memory once.  If less is read from memory when
- * it is B that is read only once, a step has all row blocks. */
+ * where they stay while all columns are computed, so that A is read from memory once.  If less is read from memory in
+ * all when each panel of B, and not A, is read only once, a step has all row blocks. */
 static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks, int64_t panels, int64_t cache_bytes) {
   int64_t sum_bytes = sum_bytes_of(t, p);
   int64_t most = max_i64(min_i64(blocks, cache_bytes / 2 / (p->tile_rows * sum_bytes)), 1),

@@ -24,8 +24,8 @@ static LLVMValueRef load_vector(const emit_product_kernel *k, LLVMValueRef base,
 
 /* --- the epilogue --- */
 
-/* Writes the epilogue at (row, column), where the contraction's value in `lanes` lanes is `sums`, and stores the
- * results. */
+/* Writes the epilogue at (row, column), where `column` is a multiple of `multiple` and `sums` is the contraction's
+ * value in `lanes` lanes, and stores the results. */
 static void finish_place(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef column, int64_t multiple, int lanes,
                          LLVMValueRef sums) {
   emit_element *e = &k->w.e;
@@ -57,7 +57,8 @@ static LLVMValueRef tile_at(const emit_product_kernel *k, LLVMValueRef row, LLVM
   return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
 }
 
-/* Writes the epilogue for columns [from, to) of one row of the sums that were stored in k->tile, `lanes` at a time. */
+/* Writes the epilogue for columns [from, to) of row `tile_row` of the sums that were stored in k->tile, `lanes` at a
+ * time.  That row is row `row` of C, and its first column is column `column` of C. */
 static void finish_run(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef tile_row, LLVMValueRef column,
                        LLVMValueRef from, LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &k->w.e;

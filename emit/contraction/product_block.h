@@ -30,13 +30,13 @@ typedef struct emit_product_place {
                                 of B */
   LLVMValueRef first_row;    /* the row of C at which the batch begins */
   LLVMValueRef first_column; /* the register block's first column of C */
-  LLVMValueRef vector; /* the number of the first column vector among those of the convolution group (0 for a dot) */
+  LLVMValueRef vector;       /* the number of the block's first column vector, counted within its group */
   int vectors;
   emit_fetch fetch;
 } emit_product_place;
 
-/* Prepares what the blocks need.  They are at most `rows` rows high and `vectors` vectors wide.  To be called before
- * any loop. */
+/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  The blocks are at most `rows` rows
+ * high and `vectors` vectors wide.  To be called before any loop is written. */
 void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors);
 
 /* Writes the block of `units` units of rows (emit_row_cut) that begins at unit number `unit` in iteration `outer` of

@@ -76,7 +76,7 @@ static void each_size(kernel *x, const parts *p, LLVMValueRef i, part_body *body
 
 typedef struct step {
   LLVMValueRef a, b, first_row, group;
-  LLVMValueRef row_from, row_to; /* the numbers of the row blocks at which the step begins and ends */
+  LLVMValueRef row_from, row_to; /* the step has the row blocks with numbers in [row_from, row_to) */
   LLVMValueRef column_step;      /* the step's number along the columns */
   emit_product_place block;
   LLVMValueRef outer;
@@ -238,7 +238,8 @@ static LLVMValueRef of_first(const kernel *x, LLVMValueRef item, bool place) {
       w, place ? LLVMBuildURem(w->builder, item, x->first, "") : LLVMBuildUDiv(w->builder, item, x->first, ""));
 }
 
-/* Returns the address of B, or of its panels, for group number `outside` of all batches. */
+/* Returns the address of B, or of its panels, for group number `group` of batch number `batch`; `outside` is the
+ * group's number counted over all batches. */
 static LLVMValueRef b_of(const kernel *x, LLVMValueRef outside, LLVMValueRef batch, LLVMValueRef group) {
   const emit_product_kernel *k = &x->k;
   const emit_indexer *e = &k->w.e.x;

@@ -151,7 +151,8 @@ static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
   return (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);
 }
 
-/* Returns the largest number of lanes for n elements.  The last vector may overlap the one before, unless `exact`. */
+/* Returns the number of lanes of vectors over n elements, at most `lanes`.  The last vector may overlap the one before
+ * it, unless `exact` demands that vectors divide n. */
 static int lanes_for(int64_t n, int64_t lanes, bool exact) {
   while (lanes > n || (exact && n % lanes)) {
     lanes /= 2;

@@ -15,9 +15,9 @@
  * parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that the
  * weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
  * W[panels][C][taps][panel], and each worker transforms, in f32, the weights of some channels right before it
- * multiplies with them.  F(4,3) then reads and keeps a quarter of the bytes.  Sums run over all channels in one order,
- * so that the result's bits depend neither on the schedule nor on the threads, except for the rounding of weights that
- * are transformed on the fly.
+ * multiplies with them.  For F(4,3), that is a quarter of the bytes of transformed weights.  Sums run over all channels
+ * in one order, so that the result's bits depend neither on the schedule nor on the threads, except for the rounding of
+ * weights that are transformed on the fly.
  *
  * The number of images and their sizes may be arguments of the kernel.  The grid of the fused schedule then has a
  * number of parts that depends on the number of tiles (emit_winograd_parts).
@@ -76,7 +76,7 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */
 void emit_winograd_choose_like(emit_winograd *chosen, const emit_winograd *p);
-/* Sets the dims of a plan that emit_winograd_choose_like has copied. */
+/* Sets the dims of *p, a copy that emit_winograd_choose_like has made, from the sizes of the convolution. */
 void emit_winograd_set_sizes(const hlo_instr *convolution, emit_winograd *p);
 
 /* Returns m + r - 1 of dimension d. */
@@ -87,7 +87,7 @@ dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p); /* see emit
 int64_t emit_winograd_panel(const emit_winograd *p);                 /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 dim emit_winograd_shares(dim_table *t, const emit_winograd *p);
-int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* in one worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* of one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
 /* Returns the cost of the whole algorithm for likely sizes, as the number of multiplications of a direct convolution

@@ -65,7 +65,7 @@ dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p) {
 
 uint32_t emit_winograd_kernels(const emit_winograd *p) { return p->phased ? EMIT_WINOGRAD_PHASES : 1; }
 
-/* Transforming one element is assumed to take as long as ten multiplications. */
+/* Returns the work for one tile, counted in multiplications.  Transforming one element counts as ten. */
 static double multiplications_of_tile(const emit_winograd *p) {
   double numbers = (double)emit_winograd_products(p);
   return numbers * ((double)(p->channels * p->outputs) + 10 * (double)(p->channels + p->outputs));

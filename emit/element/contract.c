@@ -212,7 +212,8 @@ static emit_pair conv_image(emit_element *e, const contraction *g, const emit_in
     p = emit_pos_add_const(&e->x, p, -low);
     if (gap > 1) {
       p = emit_without_gaps(e, p, x->dims[spatial + k], gap, &mask);
-      checked |= dim_is_const(x->dims[spatial + k]) ? 0 : (uint32_t)1 << (spatial + k); /* the array may be empty */
+      /* if the extent is an argument, it may be 0, and then even a clamped position is outside of the array */
+      checked |= dim_is_const(x->dims[spatial + k]) ? 0 : (uint32_t)1 << (spatial + k);
     } else if (!g->inside && is_padded(g, spatial, k)) {
       checked |= (uint32_t)1 << (spatial + k);
     }

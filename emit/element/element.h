@@ -85,8 +85,8 @@ bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at,
  * operand and a result of the kernel share the buffer of these elements.  `constant`: whether the elements are a
  * constant. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);
-/* Loads elements that are at.step (1 to 4) apart, but only in the lanes whose position `along` the innermost dimension
- * is in [0, n).  The other lanes are undefined. emit_masks_loads must return true for the type. */
+/* Loads elements that are at.step (1 to 4) apart, but only in the lanes whose positions along the innermost dimension,
+ * `along`, are in [0, n).  The other lanes are undefined.  emit_masks_loads must be true for the type. */
 emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n,
                            bool shared);
 bool emit_masks_loads(const emit_element *e, dtype t);
@@ -106,8 +106,9 @@ emit_op_fn emit_rng;
 /* These are in reduce.c, window.c and contract.c. */
 emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_window, emit_dot, emit_convolution;
 
-/* Sets extents[] to those of the space over which a dot or convolution sums its products: the contracted dimensions, or
- * the input channels of a group and then the taps.  Returns their number. */
+/* Sets extents[] to those of the space over which a dot or convolution sums its products: the contracted dimensions of
+ * a dot, or the input channels of a convolution's group and then the positions in its window (taps).  Returns their
+ * number. */
 int emit_contracted_extents(const hlo_instr *i, dim *extents);
 /* Returns a factor of the product that belongs to the result's element at `at` and to r, an index of that space: the
  * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` that the operand does not have are not used.

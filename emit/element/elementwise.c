@@ -30,7 +30,8 @@ static V float_unary(W w, hlo_op op, V x) {
   }
 }
 
-/* Returns x / y.  A constant y is replaced by its inverse where that gives the same result. */
+/* Returns x / y.  If y is a suitable constant, x is multiplied by its inverse, which is faster; unless y is a power of
+ * two, the product is then corrected (emit_divide). */
 static V quotient(W w, V x, V y) {
   V one = LLVMIsConstant(y) && emit_lanes(y) ? LLVMGetAggregateElement(y, 0) : y;
   if (!one || !LLVMIsAConstantFP(one) || emit_bits(x) != 32 || !w->target->fma) {
@@ -103,7 +104,8 @@ static V quotient_or_rest(W w, hlo_op op, dtype t, V x, V y) {
   return is_signed ? LLVMBuildSRem(b, x, y, "") : LLVMBuildURem(b, x, y, "");
 }
 
-/* The processor traps on x / 0 and on INT_MIN / -1, so those lanes divide by 1 and get their result by a select. */
+/* Returns the quotient or the remainder of integers.  For y = 0 they are -1 and x, and INT_MIN / -1 is INT_MIN.  Since
+ * processors trap on these divisions, lanes with y = 0 or y = -1 divide by 1 and get their result by a select. */
 static V int_divide(W w, hlo_op op, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   V zero = emit_icmp(w, LLVMIntEQ, y, emit_i(y, 0)), bad = zero, minus = NULL;
@@ -271,8 +273,8 @@ static emit_pair bitcast(W w, dtype from, dtype to, emit_pair x) {
     return (emit_pair){emit_from_memory(w, to, emit_to_memory(w, from, x.v)), NULL};
   }
   V v = LLVMBuildBitCast(w->builder, x.v, emit_type_like(x.v, emit_register_type(w, to)), "");
-  if (!dtype_is_int(to)) { /* the register of a signed 4-bit value is sign-extended; 4-bit types that are not integers
-                              have zeros there */
+  if (!dtype_is_int(to)) { /* the register of a signed 4-bit integer has copies of the sign in its upper bits, but other
+                              4-bit types have zeros there */
     int bits = dtype_get_info(to)->bits;
     v = bits < 8 ? LLVMBuildAnd(w->builder, v, emit_i(v, (1 << bits) - 1), "") : v;
   }

@@ -69,10 +69,9 @@ typedef struct guard {
   emit_pair otherwise;
 } guard;
 
-/* Returns the value of g->v with positions clamped into range, and g->otherwise in the lanes that are out of range
- * along a dimension in which lanes differ.  Along dimensions in which all lanes have the same position, emit_guarded
- * selects between the value and g->otherwise.  If clamp_lanes is false, lanes are known to be in range along the
- * dimensions in which they differ. */
+/* Returns the value of g->v at positions that are clamped into range.  Lanes that are out of range along a dimension in
+ * which lanes have different positions get g->otherwise; for the other dimensions, emit_guarded selects it for all
+ * lanes at once.  If clamp_lanes is false, lanes are known to be in range along the dimensions in which they differ. */
 static emit_pair guarded_lanes(const guard *g, bool clamp_lanes) {
   emit_element *e = g->e;
   emit_index *safe = emit_index_new(&e->x, g->i->rank, g->i->dims);
@@ -106,8 +105,8 @@ static emit_pair join(const emit_element *e, emit_pair x, LLVMBasicBlockRef from
   return r;
 }
 
-/* Writes two branches.  The first runs if all lanes are in range, which is nearly always so, and its loads are
- * contiguous; the second runs otherwise. */
+/* Writes two branches.  The first runs if all lanes are in range, which is nearly always so; it clamps no lanes, so
+ * that its loads can be contiguous.  The second runs otherwise. */
 static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   emit_element *e = g->e;
   const emit_ir *w = e->w;
@@ -129,8 +128,9 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* Returns the value of g->v by a masked load.  This needs g->v to be an input, and lanes that are contiguous along the
- * only dimension in which they may be out of range.  Otherwise returns {NULL, NULL}. */
+/* Returns the value of g->v by a masked load.  This needs g->v to be an input whose innermost dimension is the only one
+ * in which lanes may be out of range, with lanes that are one to four elements apart.  Otherwise returns {NULL, NULL}.
+ */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = emit_find_input(e, g->v);

@@ -228,10 +228,10 @@ static int innermost(const shape *s) {
 }
 
 enum {
-  MAX_SPLIT_POINTS = 24,
-  MAX_WRITTEN = 256
-}; /* the limits for the number of split points, and for the number of visited instructions times the number of loops,
-      in each of which the code of these instructions is written */
+  MAX_SPLIT_POINTS = 24, /* the limit for the number of split points */
+  MAX_WRITTEN = 256      /* the limit for the number of visited instructions times the number of loops, each of which
+                            has its own code for each instruction */
+};
 
 typedef struct split_points {
   const emit_element *e;

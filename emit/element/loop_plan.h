@@ -17,6 +17,7 @@ typedef struct emit_dim_boundaries {
   dim at[EMIT_MAX_DIM_BOUNDARIES];
 } emit_dim_boundaries;
 
+/* Adds to *c the boundaries across which a loop over the elements of v must not merge dimensions. */
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c);
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim elements_right_of_it);
 
@@ -30,12 +31,13 @@ int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim t
  * are none or too many, or if `inner` is not a constant, it is 0 and NULL is returned. */
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner, int *n);
 
-/* Returns the vector width with which a loop over n elements needs the fewest iterations: 1, or from 4 to `lanes`. */
+/* Returns the vector width with which a loop over n elements needs the fewest iterations, if single elements follow the
+ * whole vectors: `lanes`, its half and so on down to 4, or 1. */
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  This is several vectors, so that more than a cache line is read at once, provided that enough
- * work for all threads is left. */
+ * with n columns each.  The result is the width of several vectors, so that more than a cache line is read at once,
+ * provided that enough work for all threads is left. */
 int emit_column_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */
@@ -44,6 +46,8 @@ bool emit_sums_columns(const emit_element *e, hlo_value v);
 /* Returns true if v should be computed one element at a time, because each element needs a loop that can itself use
  * vectors, such as a reduction along the innermost dimension of an operand. */
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
+/* Returns true if i is a reduce or arg-reduce along the innermost dimension of its operand, or a dot whose last
+ * contracted dimension is the innermost one of both operands. */
 bool emit_reduces_rows(const hlo_instr *i);
 
 #endif

@@ -9,7 +9,8 @@ emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k) 
   return emit_index_new(&e->x, operand(i, k)->rank, operand(i, k)->dims);
 }
 
-/* Compares the position with that of each element; LLVM folds this if the position is a constant. */
+/* Selects the element by comparing its position with that of each element of the list; LLVM folds the comparisons if
+ * the position is a constant. */
 emit_pair emit_sizes_list(emit_element *e, const hlo_instr *i, const emit_index *at) {
   emit_pos p = emit_index_linear(&e->x, at);
   bool scalar = e->x.lanes == 1 || p.step == 0;
@@ -126,7 +127,8 @@ emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
     emit_pos p = emit_pos_add_const(&e->x, emit_index_dim(&e->x, at, k), -low);
     if (gap > 1) {
       emit_axis_at(x, k, emit_without_gaps(e, p, x->dims[k], gap, &mask));
-      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k; /* the array may be empty */
+      /* if the extent is an argument, it may be 0, and then even a clamped position is outside of the array */
+      checked |= dim_is_const(x->dims[k]) ? 0 : (uint32_t)1 << k;
     } else {
       emit_axis_at(x, k, p);
       checked |= (uint32_t)1 << k;
@@ -146,8 +148,8 @@ typedef struct concat {
   bool sizes; /* whether an operand's extent along d is not a constant, so that the operand may be empty */
 } concat;
 
-/* Returns the start, along dimension c->d of the result, of the operand after one that has n elements and begins at
- * `start`. */
+/* Returns where the next operand starts along dimension c->d of the result, if an operand with n elements along that
+ * dimension starts at `start`. */
 static dim next_start(const concat *c, dim start, dim n) {
   return dim_is_const(start) && dim_is_const(n) ? start + n : dim_add(c->e->x.sizes->table, start, n);
 }

@@ -2,7 +2,7 @@
  *
  * The zero point is an integer, so v can be clamped first, to the type's limits minus the zero point.  Then adding a
  * constant rounds it and leaves the integer in the lowest bits of the sum.  If v is x divided by a constant, x is
- * clamped before the division; then it is finite, and multiplying by the inverse needs no special case. */
+ * clamped before the division.  The clamped x is finite, so multiplying it by the inverse needs no special case. */
 #include <math.h>
 
 #include "emit/element/element.h"
@@ -72,7 +72,8 @@ static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, 
 }
 
 /* If q->v is x / c for a constant c, sets *v to that quotient, where x is first clamped such that the quantised value
- * is within the limits of its type, and *number to an i1 that is false if x is NaN.  Otherwise returns false. */
+ * is within the limits of its type, sets *number to an i1 that is false if x is NaN, and returns true.  Otherwise
+ * returns false. */
 static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
                     LLVMValueRef *number) {
   const emit_ir *w = e->w;

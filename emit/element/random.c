@@ -14,8 +14,8 @@ static LLVMValueRef state_word(emit_element *e, const hlo_instr *i, int index) {
   return v;
 }
 
-/* The 32-bit words of Philox are kept in 64-bit lanes with zeros in the upper half, so that the processor multiplies
- * them without shuffles. */
+/* These return the lower and the upper 32 bits of each 64-bit lane, as 64-bit lanes.  All 32-bit words of Philox are
+ * kept in such lanes, with zeros in the upper half, so that the processor multiplies them without shuffles. */
 static LLVMValueRef low_half(const emit_ir *w, LLVMValueRef v) {
   return LLVMBuildAnd(w->builder, v, emit_i(v, 0xffffffff), "");
 }
@@ -98,7 +98,7 @@ static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_
 }
 
 /* Returns the numbers of the Philox blocks that n_blocks lanes compute.  `number` is the number of the first element if
- * the elements share blocks, otherwise of each element. */
+ * the elements share blocks (`shared`), otherwise a vector with the number of each element. */
 static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per_block, int n_blocks, bool shared) {
   LLVMValueRef block = LLVMBuildLShr(w->builder, number, emit_i(number, per_block == 2 ? 1 : 2), "");
   if (shared && n_blocks > 1) {

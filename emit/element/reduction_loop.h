@@ -73,9 +73,11 @@ bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span,
 static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pair v) {
   return (emit_pair){emit_widen(e->w, t, v.v), v.im};
 }
-/* These functions accumulate the largest or smallest value so far and its position (reduce.c): acc is {value,
- * position}, and the position is -1 before the first value.  If `last`, the last of equal values is taken, otherwise
- * the first. emit_arg_take ignores lanes in which `at` is negative. */
+/* These functions are for loops that accumulate the largest or smallest value so far and its position (reduce.c): acc
+ * is {value, position}, and the position is -1 before the first value.  The first sets the loop's n and init.  The
+ * second replaces the lanes of acc by x and its position `at` where x is to be preferred: if `last`, the last of equal
+ * values is taken, otherwise the first; lanes in which `at` is negative are ignored.  The third returns the position p
+ * in the type that acc has, the fourth the accumulated position as the result's s64. */
 void emit_arg_init(emit_reduction_loop *f, dtype t);
 void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
                    LLVMValueRef at);

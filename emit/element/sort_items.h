@@ -22,18 +22,21 @@ typedef struct emit_sort_line {
   emit_element *e;
   const hlo_instr *i;
   const dim *dims;        /* as emit_sort_dims sets them */
-  LLVMTypeRef word, item; /* half an item, and an item */
+  LLVMTypeRef word, item; /* the types of half an item and of an item */
   const emit_index *at;   /* the index of the line: [outer, inner] */
 } emit_sort_line;
 
-/* The first returns the state for a sort, for which the second sets the line. */
+/* The first returns the state for a sort, without a line.  The second sets the line, by its number in [0, outer *
+ * inner). */
 emit_sort_line emit_sort_line_of(emit_element *e, const hlo_instr *sort);
 void emit_sort_set_line(emit_sort_line *s, LLVMValueRef line);
 
-/* Returns the index of position `place` of the line in an operand or result. */
+/* These are for position `place` of the line.  The first returns its index in an operand or result, the second its
+ * element of an operand. */
 const emit_index *emit_sort_index(const emit_sort_line *s, emit_pos place, const shape *of);
 emit_pair emit_sort_value(const emit_sort_line *s, uint32_t operand, emit_pos place);
-/* Returns the key at a position: keys that are smaller come first.  -0 equals 0, and NaN is above all numbers. */
+/* The first returns the key at a position, the second the item.  Elements with smaller keys come first: -0 equals 0,
+ * and NaN is above all numbers; for a descending sort, this order is reversed. */
 LLVMValueRef emit_sort_key(const emit_sort_line *s, emit_pos place);
 LLVMValueRef emit_sort_item(const emit_sort_line *s, LLVMValueRef place);
 /* Return the key of an item, as wide as a word, and its position, as an i64. */

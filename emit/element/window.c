@@ -101,7 +101,9 @@ static void cut_loops(emit_reduction_loop *f, windows *g) {
   }
 }
 
-/* Nearly all windows lie in the operand, so they get a loop of their own without checks of positions. */
+/* Writes the loops over the windows of all lanes.  If windows may reach into the padding, and an i1 can say whether
+ * these windows do, there are two: one without checks of positions, for windows that lie in the operand, as nearly all
+ * do, and one with checks. */
 static void run_windows(emit_reduction_loop *f, windows *g, LLVMValueRef *out) {
   LLVMValueRef inside;
   if (!has_padding(f->e, g, &inside)) {

@@ -73,8 +73,8 @@ LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, 
   return LLVMBuildInBoundsGEP2(ir->builder, ir->i8, ops_of(w)->shared(ir), &offset, 1, "");
 }
 
-/* Adds 1 to the counter, or makes it 0 again if that was the last of `blocks` times, and stores in shared memory
- * whether it was. */
+/* Adds 1 to the counter.  If it has now been counted up `blocks` times, sets it to 0 again.  Stores at `is_last`, in
+ * shared memory, whether this was so. */
 static void count_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks, LLVMValueRef is_last) {
   const emit_ir *ir = w->e.w;
   LLVMBuilderRef b = ir->builder;
@@ -90,7 +90,8 @@ static void count_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef block
 }
 
 /* As in "CUDA C++ Programming Guide", "Memory Fence Functions": every thread's stores come before its fence, and all
- * fences of a block before its count; the last block's loads come after a fence that follows its count. */
+ * fences of a block come before the block is counted; the last block's loads come after a fence that follows the
+ * counting. */
 LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks) {
   const emit_ir *ir = w->e.w;
   LLVMValueRef is_last = emit_shared_memory(w, ir->i32, 1, sizeof(int32_t));

@@ -17,9 +17,9 @@
 enum { EMIT_STEPS = 2 }; /* the parameter with the number of steps */
 
 /* Lets `step_threads` neighbouring threads compute each step of the grid: 1, EMIT_WARP, or all `threads` of the block.
- * `threads` is what the kernel requires, a multiple of EMIT_WARP; 0 means that any number of threads is right, and is
- * not allowed if the block computes a step.  Sets w->begin and w->end to the thread's step, and `threads` and
- * `step_threads` of w->info.  Must be called before shared memory is allocated. */
+ * `threads` is the number of threads that a block must have, a multiple of EMIT_WARP; 0 means that any number is right,
+ * and is not allowed if the whole block computes a step.  Sets w->begin and w->end to the thread's step, and `threads`
+ * and `step_threads` of w->info.  Must be called before shared memory is allocated. */
 void emit_block_team(emit_writer *w, uint32_t threads, uint32_t step_threads);
 
 /* These return an i64: the number of the thread in its block, of the thread in its warp, and of the warp in its block.
@@ -32,16 +32,16 @@ LLVMValueRef emit_warp_number(const emit_writer *w);
  * memory and in buffers.  Control flow must be uniform for the block. */
 void emit_barrier(emit_writer *w);
 
-/* Returns an i1, the same for all threads of the block: whether the block is the last one of `blocks`, an i64, that
- * call this with the same counter.  That block sees what all of them have stored in buffers before.  `counter` is the
- * address of an i32 in a buffer (RT_COUNTERS), which must be 0 before the first block begins and is 0 again when the
- * last one has returned from this.  Control flow must be uniform for the block.  Has two barriers, and takes shared
- * memory. */
+/* Returns an i1, the same for all threads of the block: whether this block is the last one of the `blocks` blocks (an
+ * i64) that call this with the same counter.  The last block sees what all of these blocks have stored in buffers
+ * before their calls.  `counter` is the address of an i32 in a buffer (RT_COUNTERS), which must be 0 before the first
+ * block begins and is 0 again when the last block has returned from this.  Control flow must be uniform for the block.
+ * The code has two barriers and takes shared memory. */
 LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks);
 
-/* Returns the address of n elements of shared memory, with undefined contents; a block has at most EMIT_MOST_SHARED
- * bytes, of which every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power of two,
- * at most EMIT_SHARED_ALIGN. */
+/* Returns the address of n elements of shared memory, with undefined contents.  A block may take at most
+ * EMIT_MOST_SHARED bytes; every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power
+ * of two, at most EMIT_SHARED_ALIGN. */
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align);
 
 /* Return the value that x has in another lane of the warp: in lane number l ^ mask, l - n and l + n for lane l.  A lane
@@ -117,8 +117,8 @@ typedef struct emit_scan {
 } emit_scan;
 /* Each thread passes a value x of s->n parts.  Sets `before` to the combination of the values of all threads with lower
  * numbers (the identity in thread 0), and `total` to that of all threads.  The order in which values are combined
- * depends on the number of threads only.  The block computes the step, control flow must be uniform for it, and its
- * number of warps is a power of two.  Has two barriers. */
+ * depends on the number of threads only.  The whole block must compute each step (emit_block_team), control flow must
+ * be uniform for the block, and its number of warps must be a power of two.  The code has two barriers. */
 void emit_block_scan(emit_writer *w, const emit_scan *s, const LLVMValueRef *x, LLVMValueRef *before,
                      LLVMValueRef *total);
 /* Returns, as an i64, in how many threads of the block with lower numbers the i1 `is` is true, and sets *total to the
@@ -144,7 +144,8 @@ typedef struct emit_block_ops {
   void (*barrier)(const emit_ir *ir, uint32_t number);
   /* Returns the address of the block's shared memory. */
   LLVMValueRef (*shared)(const emit_ir *ir);
-  /* Orders the thread's accesses of buffers for the threads of all blocks: what it did before comes first. */
+  /* Orders this thread's accesses of buffers as the threads of all blocks see them: those before the fence come first.
+   */
   void (*fence)(const emit_ir *ir);
   /* Implements emit_lane_xor and the like for x, an i32 or i64. */
   LLVMValueRef (*exchange)(const emit_ir *ir, emit_lane_rule rule, LLVMValueRef x, unsigned n, uint32_t number);

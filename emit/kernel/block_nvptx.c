@@ -53,7 +53,7 @@ static LLVMValueRef exchange_word(const emit_ir *ir, emit_lane_rule rule, LLVMVa
   static const char *const names[] = {[EMIT_LANE_XOR] = "llvm.nvvm.shfl.sync.bfly.i32",
                                       [EMIT_LANE_UP] = "llvm.nvvm.shfl.sync.up.i32",
                                       [EMIT_LANE_DOWN] = "llvm.nvvm.shfl.sync.down.i32"};
-  unsigned last = rule == EMIT_LANE_UP ? 0 : EMIT_WARP - 1; /* the last lane of the warp in the value's direction */
+  unsigned last = rule == EMIT_LANE_UP ? 0 : EMIT_WARP - 1; /* the outermost lane that can give a value */
   LLVMValueRef args[] = {LLVMConstAllOnes(ir->i32), x, LLVMConstInt(ir->i32, n, false),
                          LLVMConstInt(ir->i32, last, false)};
   return call(ir, names[rule], 4, args);
@@ -125,7 +125,7 @@ static void nvptx_mma(const emit_ir *ir, dtype rows_type, dtype columns_type, co
   }
 }
 
-/* The PTX instruction multiplies 8 rows, so two of them multiply 16. */
+/* The PTX instruction multiplies 8 rows, so two instructions multiply the 16 rows. */
 static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums,
                           uint32_t number) {
   (void)number;
@@ -162,13 +162,14 @@ static LLVMValueRef lane_bit(const emit_ir *ir, unsigned bit, int64_t n) {
   return LLVMBuildMul(b, LLVMBuildAnd(b, shifted, emit_i64(ir, 1), ""), emit_i64(ir, n), "");
 }
 
-/* The matrices are the first halves of rows 0 to 7 and of rows 8 to 15, and then the second halves. */
+/* Loads as four matrices the first halves of rows 0 to 7 and of rows 8 to 15, then the second halves of the same rows.
+ */
 static void nvptx_load_fragment(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMValueRef row = LLVMBuildAnd(ir->builder, nvptx_thread(ir), emit_i64(ir, EMIT_MMA_ROWS - 1), "");
   load_matrices(ir, "llvm.nvvm.ldmatrix.sync.aligned.m8n8.x4.b16", base, pitch, row, lane_bit(ir, 4, 4), words);
 }
 
-/* The same matrices, each of which is transposed in memory. */
+/* Loads the same four matrices where each of them is transposed in memory. */
 static void nvptx_load_fragment_across(const emit_ir *ir, LLVMValueRef base, int64_t pitch, LLVMValueRef *words) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef line = LLVMBuildAnd(b, nvptx_thread(ir), emit_i64(ir, 7), "");

@@ -21,7 +21,8 @@ enum {
 
 /* Several dimensions that are treated as one. */
 typedef struct group {
-  int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* their numbers in the operand, and in the updates */
+  int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* the numbers of these dimensions in the operand and in the
+                                                              updates; -1: there is none */
   dim extents[SHAPE_MAX_RANK], total;
 } group;
 
@@ -245,8 +246,10 @@ static void apply(const scatter *s, LLVMValueRef k) {
   emit_loop_end(ir, &l, NULL);
 }
 
-/* The threads do not wait after they have applied the list: it is overwritten only after the first barrier in the next
- * list_updates, which each thread reaches only after it has applied the list. */
+/* Applies all updates that hit rows of the block, in rounds: a round looks at one update for each thread, lists those
+ * that hit rows, and applies the list.  The threads do not wait for each other at the end of a round: the list is
+ * overwritten only after the first barrier in the next list_updates, which each thread reaches only after it has
+ * applied the list. */
 static void apply_all(scatter *s) {
   const emit_ir *ir = s->ir;
   emit_table *table = s->w->e.x.table;

@@ -23,7 +23,7 @@ struct emit_module {
 emit_ir *emit_module_ir_of(emit_module *m) { return &m->ir; }
 
 /* Records the message of an error that LLVM reports.  After a failed instruction selection, LLVM's emission function
- * still returns success, so that this is the only sign of the failure. */
+ * still returns success, so the recorded message is the only sign of the failure. */
 static void complain(LLVMDiagnosticInfoRef info, void *data) {
   emit_module *m = data;
   if (LLVMGetDiagInfoSeverity(info) == LLVMDSError && !m->error) {
@@ -107,8 +107,8 @@ static void add_flag(const emit_module *m, const char *name) {
 
 /* Gives the functions that have no target yet the attributes of the module's target.  Instructions are scheduled for
  * the target's CPU, but only the listed features are used.  If `features` is false, the features are not stated, so
- * that those of the module's target machine apply.  Nothing throws exceptions: on 32-bit ARM, tables for unwinding
- * would ask for a library. */
+ * that those of the module's target machine apply.  The functions are marked as throwing no exceptions, since on 32-bit
+ * ARM the tables for unwinding would require a library. */
 static void mark_functions(emit_module *m, bool features) {
   const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {

@@ -23,10 +23,10 @@ void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 
 /* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports
- * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  For blocks of
- * threads, each step of info->grid is computed by one thread (runtime/block_abi.h); a kernel whose parameters would
- * have too many bytes is UNSUPPORTED.  If shapes are not static, expressions are added to the table of dims of i's
- * module, so only one thread at a time may write kernels of that module. */
+ * returns false, the result is UNSUPPORTED with the reason, and the module can still be used.  For blocks of threads,
+ * info->step_threads threads compute each step of info->grid; a kernel whose parameters would have too many bytes is
+ * UNSUPPORTED.  If shapes are not static, expressions are added to the table of dims of i's module, so only one thread
+ * at a time may write kernels of that module. */
 STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                                    emit_kernel_info *info);
 
@@ -37,8 +37,9 @@ STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_i
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 
-/* Returns a relocatable ELF object (position independent, small code model).  Its only undefined functions are those of
- * runtime/kernel_externals.def.  *bytes is on the module's arena. */
+/* Returns a relocatable object (small code model; position independent unless emit_target.absolute is true).  Its only
+ * undefined functions are those of runtime/kernel_externals.def and emit/llvm/compiler_calls.def.  *bytes is on the
+ * module's arena. */
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
 /* Returns assembly, or PTX on a GPU target.  It ends with a null character that is not counted in *size. */
 STATUS_MUST_USE status emit_module_assembly(emit_module *m, const char **text, size_t *size);

@@ -37,7 +37,7 @@ typedef struct emit_kernel_info {
                          number of threads by it */
   uint32_t n_buffers; /* the number of operands and results */
   /* The sizes that the kernel gets as arguments: args[k] is sizes[k], an expression of the module's table.  The caller
-   * evaluates them.  They are on the arena of the LLVM module (emit/kernel/compile.h). */
+   * evaluates them.  The array `sizes` is on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
   const dim *sizes;
   /* For blocks of threads (runtime/block_abi.h): how many threads a block must have, 0 if any number is right; how many

@@ -2,7 +2,7 @@
  *
  * For each line (one batch and class), candidates are in a heap, the best one on top.  The coordinates of chosen boxes
  * are in separate arrays, so that a candidate is compared with a block of them by vector instructions.  A second kernel
- * joins the lists of all lines. */
+ * joins the lists of the boxes that were chosen for each line. */
 #include "emit/element/nms_boxes.h"
 #include "emit/kernel/special.h"
 #include "emit/kernel/writer.h"
@@ -18,7 +18,8 @@ enum {
 };
 
 /* The sizes of a suppression, from which the size of its scratch memory follows: a count for each line, then for each
- * part the arrays of chosen boxes, in whole blocks, and a heap of all boxes. */
+ * part of the lines (emit_nms.parts) the arrays of chosen boxes, in whole blocks, and a heap with room for all boxes.
+ */
 typedef struct sizes {
   dim batches, classes, boxes, limit, lines, parts;
   dim array;      /* the elements of an array of chosen boxes */
@@ -50,7 +51,7 @@ typedef struct suppression {
   LLVMValueRef counts;         /* the address of the numbers of chosen boxes of all lines */
   LLVMValueRef arrays[ARRAYS]; /* the addresses of a part's arrays of chosen boxes, and of its heap */
   LLVMValueRef heap;
-  LLVMValueRef batch, class; /* the line */
+  LLVMValueRef batch, class; /* the batch and the class of the line */
 } suppression;
 
 /* --- memory --- */
@@ -214,7 +215,7 @@ static void write_row(const suppression *s, LLVMValueRef line, LLVMValueRef k, L
   }
 }
 
-/* Takes the best of n candidates from the heap, and returns its box. */
+/* Takes the best of n candidates from the heap, and returns the number of its box. */
 static LLVMValueRef take_best(const suppression *s, LLVMValueRef n) {
   LLVMValueRef best = load_word(s, s->heap, emit_i64(s->ir, 0)), rest = plus(s, n, -1);
   sift(s, rest, emit_i64(s->ir, 0), load_word(s, s->heap, rest));
@@ -307,7 +308,7 @@ static void clear_rest(const suppression *s, LLVMValueRef n) {
 static void write_join(suppression *s) {
   const emit_ir *ir = s->ir;
   (void)scratch_of(s);
-  /* The grid has one step, but a range of it may be empty. */
+  /* The grid has only one step; a call may still ask for no step. */
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, s->w->begin, s->w->end));
   LLVMValueRef total = join(s);
   clear_rest(s, total);

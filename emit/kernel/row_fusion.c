@@ -50,7 +50,8 @@ struct emit_row_fusion {
   bool columns; /* whether the elements of neighbouring rows are next to each other in memory; each lane then computes a
                    row, `vector` rows at once */
   int vector;
-  bool tail_first; /* whether the last phase may read memory that it overwrites; then the last vector comes first */
+  bool tail_first; /* whether the last phase may read memory that it overwrites; it then computes the last vector of a
+                      row first */
   const emit_index *at; /* the index of the row */
 };
 
@@ -130,7 +131,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
   stored s = {.value = hlo_result((hlo_instr *)f->instr, 0), .phase = __builtin_ctzll(f->phases)};
   dtype t = hlo_type(s.value);
   for (uint32_t k = 0; k < w->n_results; k++) {
-    /* whether the result's buffer already holds the row of another value, on which the result depends */
+    /* whether the result's buffer is already taken for the row of another value, which is needed until the result is
+     * written */
     bool lent = k < 64 && (*taken & bit((int)k));
     if (hlo_value_equal(w->roots[k], s.value) && !w->shared[k] && !lent) {
       s.base = w->results[k];
@@ -145,7 +147,7 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
     return s;
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
-    bool own = false; /* whether the result's own values are stored for later phases, which takes its buffer */
+    bool own = false; /* whether the result's own values are stored for later phases, for which its buffer is needed */
     for (uint32_t j = 0; j < r->n_facts; j++) {
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }
@@ -321,8 +323,8 @@ static void set_space(const emit_row_fusion *r, emit_reduction_loop *f) {
   }
 }
 
-/* Writes one loop over the row that computes reductions of this phase.  The first one is in r->facts[from] or after it,
- * and as many follow as fit in one loop.  Returns the index in r->facts from which to continue. */
+/* Writes one loop over the row that computes reductions of this phase: of those in r->facts[from] and after it, as many
+ * as fit in one loop.  Returns the index in r->facts from which to continue. */
 static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
   emit_element *e = &r->w->e;
   emit_reductions g = {.place = reductions_place, .data = r};
@@ -395,7 +397,8 @@ static void store_results(emit_row_fusion *r, bool full, const emit_index *place
   }
 }
 
-/* All values are computed before any is stored, since a result may overwrite an operand. */
+/* A step of the last phase's loop: computes the elements of all results and then stores them.  No element is stored
+ * before all are computed, since a result may overwrite an operand. */
 static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVMValueRef *acc) {
   (void)acc;
   emit_row_fusion *r = (emit_row_fusion *)f->data;
@@ -405,8 +408,9 @@ static void result_step(const emit_reduction_loop *f, const emit_index *at, LLVM
   store_results(r, true, place, values);
 }
 
-/* Computes the elements of the results in the row's last vector before any element of the row is stored, since this
- * vector overlaps others and some results read what is overwritten.  Returns the index of the vector. */
+/* Computes the elements of the results in the row's last vector.  Must be called before any element of the row is
+ * stored: the last vector overlaps the vector before it, whose stores may overwrite what the last vector reads.
+ * Returns the index of the last vector. */
 static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f, int lanes, emit_pair *values) {
   emit_element *e = &r->w->e;
   emit_index *last = emit_index_new(&e->x, 1, r->gone);

@@ -47,7 +47,7 @@ typedef struct sorter {
   const hlo_instr *i;
   const emit_sort *config;
   sizes z;
-  LLVMTypeRef word, item; /* half an item, and an item */
+  LLVMTypeRef word, item; /* the types of half an item and of an item */
   LLVMValueRef counts;    /* a word for each digit */
 } sorter;
 
@@ -205,7 +205,7 @@ static void sort_items(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
 
 /* --- lines --- */
 
-/* Returns an i1: whether some of the `n` vectors of keys from position k on may come before the limit, a key. */
+/* Returns an i1 that is true if a key in the `n` vectors of keys from position k on is less than the key `limit`. */
 static LLVMValueRef any_below(const sorter *s, LLVMValueRef k, int n, LLVMValueRef limit) {
   emit_element *e = &s->w->e;
   LLVMValueRef any = NULL;
@@ -246,7 +246,8 @@ static LLVMValueRef skip(const sorter *s, LLVMValueRef k, LLVMValueRef limit) {
 }
 
 /* Appends to x[0..*m) the items that are below the limit, from position *k of the line on, as long as there is room.
- * Advances *k and *m. */
+ * The limit is the last wanted item of those gathered so far, or has all bits set if fewer than the wanted items were
+ * gathered.  Advances *k and *m. */
 static void gather(const sorter *s, LLVMValueRef x, LLVMValueRef limit, LLVMValueRef *k, LLVMValueRef *m) {
   emit_writer *w = s->w;
   const emit_ir *ir = s->ir;

@@ -17,7 +17,8 @@ bool emit_supports_special(const hlo_instr *i, const char **why);
 /* The config of a sort. */
 typedef struct emit_sort {
   int64_t parts; /* the grid: lines are divided into at most this many parts, each with scratch memory of its own */
-  int64_t front; /* how many of the first elements are wanted; INT64_MAX: all.  The others are undefined */
+  int64_t front; /* how many elements at the front of each sorted line are wanted, the others being undefined;
+                    INT64_MAX: all */
   int64_t iota;  /* the operand that is an iota of positions along the line, which is not read; -1: none */
 } emit_sort;
 /* Writes a stable sort by operand 0.  -0 equals 0, and NaN is above all numbers.  The config is an emit_sort. */

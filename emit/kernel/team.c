@@ -7,7 +7,7 @@
  *
  * A dot is a reduction, too.  Its kernel here is for results of few rows, as in a step of a decoder, where reading the
  * weights takes most of the time.  The weights for one column of the result are a row or a column of the weights in
- * memory. */
+ * memory, so that they are read like a row or a column that is reduced. */
 #include "emit/kernel/team.h"
 
 #include <assert.h>
@@ -36,8 +36,9 @@ typedef struct joint {
   emit_writer *w;
   int warps; /* the number of warps of the team, a power of two; if columns are reduced, the number of warps of the
                 block, each of which has one thread of every column's team */
-  LLVMValueRef shared[EMIT_REDUCTION_LOOP_VALUES]; /* for each accumulated value, places of 8 bytes, one for each warp
-                                                      or each thread */
+  LLVMValueRef shared[EMIT_REDUCTION_LOOP_VALUES]; /* for each accumulated value, places of 8 bytes in shared memory:
+                                                      one for each warp (join_block) or each thread (join_columns); NULL
+                                                      before the first join */
 } joint;
 
 /* --- joining --- */

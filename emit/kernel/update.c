@@ -127,7 +127,8 @@ static void scatter_element(const scatter *s) {
 
 static void window_loop(scatter *s, int level);
 
-/* `runs` promises that there is at least one iteration. */
+/* Writes the loop over the positions [from, to) of the window's dimension number `level`, in steps of `lanes` lanes;
+ * its body is the loops over the further dimensions.  `runs` promises that there is at least one iteration. */
 static void window_steps(scatter *s, int level, LLVMValueRef from, LLVMValueRef to, int lanes, bool runs) {
   emit_element *e = &s->w->e;
   emit_loop l;
@@ -191,7 +192,7 @@ static void write_scatter(emit_writer *w) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
   const shape *u = hlo_shape(i->operands[2]);
-  /* The grid has one step.  A caller may still split [0, 1) so that one range is empty. */
+  /* The grid has only one step; a call may still ask for no step. */
   LLVMBasicBlockRef work = emit_block(ir, "work"), out = emit_block(ir, "out");
   LLVMBuildCondBr(ir->builder, emit_icmp(ir, LLVMIntSLT, w->begin, w->end), work, out);
   LLVMPositionBuilderAtEnd(ir->builder, work);

@@ -32,8 +32,8 @@ typedef struct emit_line_element {
   emit_pos place; /* its position in the operand and in the result */
 } emit_line_element;
 
-/* Returns element number p of a line, counted from the end if the operation is backward.  `line` is the index of the
- * line, which has the outer and the inner dimension. */
+/* Returns element number p of a line, counted from the end if the operation is backward.  `line` is the line's index
+ * along the outer and the inner dimension. */
 emit_line_element emit_line_at(emit_writer *w, const emit_lines *g, const emit_index *line, emit_pos p);
 /* Stores `sum` at the position of the element `at`. */
 void emit_line_store(emit_writer *w, const emit_lines *g, const emit_line_element *at, emit_pair sum);

@@ -26,7 +26,8 @@ typedef struct emit_writer {
   const hlo_in_place_update *place;
   int64_t rows;            /* see emit_options */
   LLVMValueRef begin, end; /* the steps of the grid that the call or thread computes; there may be none */
-  int n_split_points; /* in emit_nest: the positions at which the last dimension is split into loops of their own */
+  int n_split_points; /* in emit_nest: how many positions split the last dimension into parts, each of which gets a loop
+                         of its own */
   const int64_t *split_points; /* the positions, in ascending order; neither the beginning nor the end of the dimension
                                   is among them */
   emit_uniformity uniform;     /* among which threads control flow is uniform where the next instruction is written */

@@ -137,7 +137,8 @@ void emit_table_release(emit_table *t, uint32_t mark) {
 
 /* --- arithmetic that is written once --- */
 
-/* Divides in the type of b, which may be narrower than that of `a` and of the result if `a` fits in it. */
+/* Returns the quotient or remainder (`op`) of `a` by b, in the type of `a`.  The division itself is in the type of b,
+ * which may be narrower if `a` fits in it. */
 static LLVMValueRef divide(const emit_ir *w, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b) {
   LLVMTypeRef wide = LLVMTypeOf(a), t = LLVMTypeOf(b);
   if (t == wide) {

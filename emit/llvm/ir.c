@@ -155,8 +155,8 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
   return LLVMBuildFAdd(w->builder, LLVMBuildFMul(w->builder, x, y, ""), z, "");
 }
 
-/* Returns x if the comparison `first` of x and y is true, otherwise y.  If they are equal, they may be zeros with
- * different signs, so the result has the bits `equal`. */
+/* Returns x if the comparison `first` of x and y is true, otherwise y; NaN if one of them is NaN.  If they are equal,
+ * returns the float whose bits are `equal`, since they may be zeros with different signs. */
 static LLVMValueRef choose(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMRealPredicate first,
                            LLVMValueRef equal) {
   LLVMValueRef r = emit_select(w, emit_fcmp(w, first, x, y), x, y);
@@ -222,8 +222,8 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return r;
 }
 
-/* If the remainder is not smaller than x, then x is 0 or the quotient is infinite or NaN, and q is the result already.
- */
+/* The quotient is corrected only if |rest| < |x|.  Otherwise x is 0, or q is infinite or NaN, and q is the result
+ * already. */
 LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
   LLVMBuilderRef b = w->builder;
   LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");
@@ -484,7 +484,7 @@ void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64
     every *= 2;
   }
   LLVMBasicBlockRef ask = emit_block(w, "ask"), leave = emit_block(w, "leave"), on = emit_block(w, "on");
-  if (n == EMIT_ANY_NUMBER) { /* the loop begins in the middle between two polls */
+  if (n == EMIT_ANY_NUMBER) { /* as if the loop began between two polls, so that a short one never polls */
     iv = LLVMBuildNSWAdd(w->builder, iv, emit_i64(w, every / 2), "");
   }
   LLVMValueRef since = LLVMBuildURem(w->builder, iv, emit_i64(w, every), "");

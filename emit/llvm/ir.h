@@ -34,7 +34,7 @@ LLVMTypeRef emit_type_like(LLVMValueRef like, LLVMTypeRef element);
 /* Returns the number of bits of a number, or of each element of a vector. */
 unsigned emit_bits(LLVMValueRef v);
 
-/* These return constants: of the type of `like`, of a given type, or vectors with equal elements. */
+/* These return constants of the type of `like` or of a given type; if it is a vector, all its elements are equal. */
 LLVMValueRef emit_f(LLVMValueRef like, double value);
 LLVMValueRef emit_i(LLVMValueRef like, int64_t value);
 LLVMValueRef emit_fill(LLVMTypeRef type, LLVMValueRef scalar_constant);

@@ -54,7 +54,7 @@ static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
 
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
-/* Returns exp_f32 with the same bits for x in [-80, 80] only, where nothing needs clamping and the power of two is a
+/* Returns the same bits as exp_f32, but only for x in [-80, 80], where nothing needs clamping and the power of two is a
  * normal number. */
 static V exp_within(W w, V x) {
   V n, p, r = reduce_exp(w, x, &n, &p);

@@ -36,7 +36,8 @@
 /* Returns true if emit_math writes the operation; others are plain instructions (elementwise.c). */
 bool emit_is_math(hlo_op op);
 
-/* y is for POW and ATAN2, otherwise NULL.  Both are f32 or f64, scalars or vectors. */
+/* Returns the operation of x, or of x and y for POW and ATAN2; otherwise y is NULL.  The operands are f32 or f64,
+ * scalars or vectors. */
 LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef y);
 
 /* Returns the remainder of floats, exactly what C's fmod returns. */

@@ -5,7 +5,8 @@
  * error, with 60 digits.  The algorithms are those of f32, so the comments in math.c apply here as well. */
 #include "emit/llvm/math_primitives.h"
 
-/* Exponents and quadrants are i32, since few targets have instructions to convert vectors between i64 and f64. */
+/* These convert whole numbers to i32; the second returns 0 for NaN.  Exponents and quadrants are i32, since few targets
+ * have instructions to convert vectors between i64 and f64. */
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x, x), x, emit_f(x, 0))); }
 /* Returns 2^n, which must be a normal number. */

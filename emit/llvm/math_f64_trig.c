@@ -1,8 +1,8 @@
 /* math_f64_trig.c - sine, cosine and tangent of f64; see math.h and math_f64.c. */
 #include "emit/llvm/math_primitives.h"
 
-/* The values of SINE and COSINE are how many quadrants must be added to an argument so that its sine is the function.
- */
+/* The functions.  SINE and COSINE, as numbers, are how many quadrants must be added to an argument so that the sine of
+ * the sum is the function. */
 typedef enum trig { SINE, COSINE, TANGENT } trig;
 
 /* --- reduction by multiples of pi/2 --- */
@@ -162,7 +162,7 @@ static V cosine(W w, V z) {
   return add(w, head, emit_fma(w, mul(w, z, z), q, lost));
 }
 
-/* Returns the function of a reduced number. */
+/* Returns the sine, cosine or tangent, as f says, of the number that was reduced to x. */
 static V of_reduced(W w, trig f, reduced x) {
   V z = mul(w, x.r, x.r), s = sine(w, x.r, z), c = cosine(w, z);
   if (f == TANGENT) {
@@ -191,7 +191,7 @@ static const char *function_for(W w, trig f, V x) {
   return w->target->libm ? names[f].libm : emit_own_function(w, names[f].own, 1, x, names[f].body);
 }
 
-/* Lanes that are too large for reduce_near, infinite or NaN call a function. */
+/* Returns f of any x.  Lanes that are too large for reduce_near, infinite or NaN call a function. */
 static V of_any(W w, trig f, V x) {
   V fits = lt(w, absolute(w, x), 0x1p20), y = of_reduced(w, f, reduce_near(w, pick(w, fits, x, emit_f(x, 0))));
   y = f == COSINE ? y : pick(w, eq(w, x, 0), x, y);

@@ -2,7 +2,7 @@
  * coefficients, which were fitted as math.c and math_f64.c say; see math.h. */
 #include "emit/llvm/math_primitives.h"
 
-/* Returns the constant f32 or f64, whichever is for the type of x. */
+/* Returns `f32` if x is f32, and `f64` if x is f64. */
 static double constant(V x, double f32, double f64) { return emit_bits(x) == 32 ? f32 : f64; }
 
 /* --- hyperbolic functions --- */

@@ -12,9 +12,10 @@
 #include "base/machine.h"
 #include "emit/llvm/cpus.h"
 
-/* Loop strength reduction takes half of LLVM's time for kernels with many addresses, such as depthwise convolutions,
- * and finds nothing: the emitters write loops whose counters are few and whose addresses the processor adds by itself.
- * LLVM's C API has no other way to leave the pass out.  A version of LLVM that does not know the option ignores it. */
+/* Tells LLVM to leave out loop strength reduction.  That pass takes half of LLVM's time for kernels with many
+ * addresses, such as depthwise convolutions, and finds nothing: the emitters write loops whose counters are few and
+ * whose addresses the processor adds by itself.  LLVM's C API has no other way to leave the pass out.  A version of
+ * LLVM that does not know the option ignores it. */
 static void leave_out_passes(void) {
   static const char *const arguments[] = {"onnx-xla", "-disable-lsr"};
   LLVMParseCommandLineOptions(sizeof arguments / sizeof *arguments, arguments, "");
@@ -143,7 +144,8 @@ static void cortex_m_abilities(emit_target *t) {
   t->stack = SMALL_STACK;
 }
 
-/* Vectors are of the length that every processor with the features has, as LLVM takes the least length from zvl*b. */
+/* Vectors have the least length that the features promise: 256 bits with zvl256b, otherwise the 128 bits of v.  LLVM
+ * assumes the same. */
 static void riscv_abilities(emit_target *t) {
   bool v = can(t, "v");
   t->vector_bits = !v ? 0 : can(t, "zvl256b") ? 256 : 128;
@@ -184,7 +186,8 @@ static void set_abilities(emit_target *t) {
 
 /* --- the machine --- */
 
-/* This is the only place where code may come to depend on the machine that compiles it. */
+/* Sets t to this machine's processor.  This is the only place where code may come to depend on the machine that
+ * compiles it. */
 static void this_machine(arena *a, emit_target *t) {
   const emit_arch *arch = emit_find_arch(t->triple);
   t->cpu = take(a, LLVMGetHostCPUName());

@@ -13,7 +13,7 @@
 typedef enum emit_execution {
   EMIT_RANGES, /* a call computes a range of the kernel's grid with loops and vectors; several threads call it for
                   different ranges */
-  EMIT_BLOCKS  /* a launch starts many threads in blocks, each of which computes one step of the grid */
+  EMIT_BLOCKS  /* a launch starts many threads in blocks; a thread, a warp or a block computes one step of the grid */
 } emit_execution;
 
 typedef struct emit_target {
@@ -40,10 +40,9 @@ typedef struct emit_target {
   bool signed_dots; /* whether the instruction of `dots` is sdot */
   bool permutes;    /* whether there is an instruction that picks bytes from 128 bytes (AVX-512 VBMI) */
   bool libm;        /* whether functions of the C library may be called */
-  bool absolute; /* whether code has absolute addresses, which the linker fills in; if not, it is independent of where
-                    it lies */
-  int64_t stack; /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
-  bool small;    /* whether small code and little memory matter more than time (emit_target_make_small) */
+  bool absolute;    /* whether code has absolute addresses, which the linker fills in; if not, it may lie anywhere */
+  int64_t stack;    /* the bytes that a kernel may take on the stack for rows and tiles; 0 means none */
+  bool small;       /* whether small code and little memory matter more than time (emit_target_make_small) */
   emit_execution execution;
   bool mma; /* for EMIT_BLOCKS: whether a warp can multiply matrices (emit_mma), and a thread can begin copies to shared
                memory and go on (emit_copy_begin); NVIDIA's GPUs can do both from sm_80 on */

@@ -10,8 +10,8 @@ enum {
   LEAST_ROW = 256
 };
 
-/* For each value of a computation, whether its leading dimensions are the rows in the sense of dynamic_m.h.  The uses
- * of a value decide this, so it is found for results before operands. */
+/* What is known about the values of a computation: for each, whether its leading dimensions are the rows in the sense
+ * of dynamic_m.h.  The uses of a value decide this, so an instruction's results are visited before its operands. */
 typedef struct rows {
   arena *arena;
   int64_t n;
@@ -50,7 +50,8 @@ static bool has_rows(const rows *r, hlo_value v) {
   return f && f->has;
 }
 
-/* Records that v is needed row by row, or as a whole.  Fails if both are needed. */
+/* Records that v is needed row by row (`by_rows`), or as a whole.  Sets r->fails if both are needed, or if v has no
+ * such rows. */
 static void want(rows *r, hlo_value v, bool by_rows) {
   struct fact *f = fact_of(r, v);
   r->fails |=

@@ -11,8 +11,8 @@
 #include "emit/kernel/kernel.h"
 #include "emit/llvm/target.h"
 
-/* Returns true if the leading dimensions of the results of `i`, merged, are `rows` rows in this sense, and `rows` is at
- * least two. */
+/* Returns true if the leading dimensions of the results of `i`, merged, are `rows` rows in the sense above, and `rows`
+ * is at least two. */
 bool lower_has_leading_rows(arena *a, const hlo_instr *i, int64_t rows);
 
 /* Returns the number of rows of `i` if emit_kernel should compile it for any number of rows, otherwise 0. */

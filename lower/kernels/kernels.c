@@ -219,7 +219,7 @@ static dim get_dim(rt_reader *r, const lower_kernels *all) {
   return d;
 }
 
-/* Sets *out to what put_info has written.  Returns false if it is damaged. */
+/* Sets *out to the info that put_info has written as `bytes`.  Returns false if the bytes are damaged. */
 static bool get_info(rt_span bytes, const lower_kernels *all, emit_kernel_info *out) {
   enum { MOST_SIZES = 1 << 16 };
   rt_reader r = rt_reader_make(bytes);
@@ -527,7 +527,8 @@ typedef struct call_sizes {
   lower_outline_symbols symbols;
 } call_sizes;
 
-/* Gives a symbol of an outlined instruction its size in the program. */
+/* A function for dim_translate: if d is a symbol of an outlined instruction, sets *out to the size of the program for
+ * which it stands, and returns true. */
 static bool actual_size(void *data, dim d, dim *out) {
   const call_sizes *c = data;
   uint32_t k = 0;

@@ -38,7 +38,7 @@ typedef struct lower_kernel_writer {
 typedef struct lower_kernel_call {
   int64_t rows;          /* the rows of this call; 0 if the kernel is only for the sizes of its instruction */
   int64_t placeholder_m; /* the number of rows for which the code was written */
-  bool known; /* whether `info` is that of this call; if not, the grid of the compiled code is multiplied by rows /
+  bool known; /* whether `info` describes this call; if not, its grid is the grid of the compiled code times rows /
                  placeholder_m */
   emit_kernel_info info;
   uint32_t n_args;
@@ -47,7 +47,8 @@ typedef struct lower_kernel_call {
 
 /* Adds a kernel for `i`, which is copied. `alias` says which operands' buffers the results share (emit_options).  If
  * `writer` is NULL, emit_kernel writes the kernel.  If `call` is NULL, the kernel is only for the sizes of `i`.  Sets
- * *mark, which the caller makes the config of the thunk that calls the kernel, until it calls lower_kernels_attach. */
+ * *mark, by which lower_kernels_attach finds the kernel: until then, the caller keeps it as the config of the thunk
+ * that calls the kernel. */
 STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, const int32_t *alias,
                                          const lower_kernel_writer *writer, const lower_kernel_call *call,
                                          rt_span *mark);
@@ -56,7 +57,7 @@ STATUS_MUST_USE status lower_kernels_add(lower_kernels *k, const hlo_instr *i, c
 uint32_t lower_kernels_unique(const lower_kernels *k);
 uint32_t lower_kernels_found(const lower_kernels *k);
 /* Return the number of objects that lower_kernels_compile compiled, which are the first in lower_object_code; and how
- * often a kernel was added, equal kernels included. */
+ * often lower_kernels_add was called, also for kernels that are equal. */
 uint32_t lower_kernels_new_objects(const lower_kernels *k);
 uint32_t lower_kernels_asked(const lower_kernels *k);
 
@@ -84,12 +85,12 @@ STATUS_MUST_USE status lower_kernels_write(lower_kernels *k, lower_jobs *jobs, u
 /* Returns the LLVM IR or assembly of all kernels as one text, for the first target. */
 STATUS_MUST_USE status lower_kernels_text(lower_kernels *k, bool assembly, const char **text);
 
-/* Sets the config and the sizes of a thunk that calls a kernel; its config is still the *mark of lower_kernels_add. May
- * be called only after lower_kernels_compile or lower_kernels_write.  The config becomes the number of the code object
- * (rt_put_i64), the name of the function in it (rt_put_text), and then how many steps of the grid are enough work for a
- * thread (rt_put_i64), or for blocks of threads RT_BLOCK_ABI, then emit_kernel_info.threads, step_threads and
- * shared_bytes (rt_put_i64 each).  The first size is the grid, and the others are the sizes that the kernel takes as
- * arguments. */
+/* Sets the config and the sizes of a thunk that calls a kernel; before the call, its config is the *mark of
+ * lower_kernels_add.  May be called only after lower_kernels_compile or lower_kernels_write.  The config becomes the
+ * number of the code object (rt_put_i64), the name of the function in it (rt_put_text), and then for ranges how many
+ * steps of the grid are enough work for a thread (rt_put_i64), for blocks of threads RT_BLOCK_ABI and
+ * emit_kernel_info.threads, step_threads and shared_bytes (rt_put_i64 each).  The first size is the grid, and the
+ * others are the sizes that the kernel takes as arguments. */
 STATUS_MUST_USE status lower_kernels_attach(const lower_kernels *k, size_table *sizes, rt_thunk *t);
 
 #endif

@@ -113,7 +113,7 @@ hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int3
   }
   hlo_set_roots(c, i->n_results, roots);
   m->entry = c;
-  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, since equal kernels have equal texts */
+  for (uint32_t k = 0; k < m->n_computations; k++) { /* all get plain names, so that equal kernels have equal texts */
     m->computations[k]->name = arena_printf(a, "c%u", k);
     for (hlo_instr *j = m->computations[k]->first; j; j = j->next) {
       j->source = j->config = "";

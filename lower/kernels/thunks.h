@@ -24,8 +24,9 @@ bool lower_same_buffer(const rt_buffer *a, const rt_buffer *b);
 void lower_copy_buffer(lower_context *c, const hlo_instr *i, rt_buffer from, rt_buffer to);
 
 /* Appends the thunks of `i` and sets *done to true if `i` needs no kernel: if its results have no elements or need no
- * values (HLO_EMPTY), or if it is a copy, a concatenation of many operands, or an iota that nobody reads.  Fails for
- * custom calls and composites, which no kernel computes; `target` is the target's name for the message. */
+ * values (HLO_EMPTY), or if it is a copy, a concatenation of many operands (lower_is_concat_of_many), or an iota whose
+ * elements nobody loads (lower_only_positions).  Otherwise sets *done to false.  Fails for custom calls and composites,
+ * which no kernel computes; `target` is the target's name for the message. */
 STATUS_MUST_USE status lower_without_kernel(lower_context *c, const hlo_instr *i, const char *target, bool *done);
 
 /* --- kernels --- */
@@ -33,8 +34,8 @@ STATUS_MUST_USE status lower_without_kernel(lower_context *c, const hlo_instr *i
 /* If `i` is an in-place update, copies the array of which it changes a part to the result's buffer, unless the array is
  * there already.  The kernels of `i`, whose thunks come next, then write only the changed part. */
 void lower_bring_base(lower_context *c, const hlo_instr *i);
-/* Append a thunk that calls a kernel of the collection, like lower_thunk and lower_thunk_replacing.  If `i` is an
- * in-place update, the thunk gets the result's buffer also in place of the operand of which `i` changes a part. */
+/* Append a thunk that calls a kernel of the collection; its buffers are those of lower_thunk or lower_thunk_replacing.
+ * If `i` is an in-place update, the result's buffer also replaces that of the operand of which `i` changes a part. */
 rt_thunk *lower_kernel_thunk(lower_context *c, const lower_kernels *k, const hlo_instr *i);
 rt_thunk *lower_kernel_thunk_replacing(lower_context *c, const lower_kernels *k, const hlo_instr *i, uint32_t operand,
                                        rt_buffer b);
@@ -44,9 +45,9 @@ rt_thunk *lower_kernel_thunk_replacing(lower_context *c, const lower_kernels *k,
 STATUS_MUST_USE status lower_add_kernel(lower_context *c, lower_kernels *k, rt_thunk *t, const hlo_instr *i,
                                         const lower_kernel_writer *writer, const lower_kernel_call *call);
 
-/* Adds the code objects to the program of the table, sets the configs and sizes of all its thunks that call kernels
- * (lower_kernels_attach), and finishes the table.  May be called only after lower_kernels_compile or, with an empty
- * `code`, after lower_kernels_write. */
+/* Adds the code objects to the program of `sizes`, sets the configs and sizes of all its thunks that call kernels
+ * (lower_kernels_attach), and calls size_table_finish.  May be called only after lower_kernels_compile or, with an
+ * empty `code`, after lower_kernels_write. */
 STATUS_MUST_USE status lower_kernels_attach_program(size_table *sizes, const lower_kernels *kernels,
                                                     const lower_object_code *code);
 

@@ -26,7 +26,8 @@ bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_inst
 /* This is hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
 
-/* What hlo_target.data points to, which passes give to the functions of hlo_target as their first argument. */
+/* The type of what hlo_target.data points to.  Passes hand that pointer to the functions of hlo_target as their first
+ * argument, `data`. */
 typedef struct cpu_asked {
   const rt_compile_options *options;
   const emit_target *target;

@@ -85,7 +85,8 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
 
 /* Returns a text that is equal for problems that differ only in the number of rows, in the number of images or in the
  * image size.  A new shape can then use the config of such a similar problem, whose weights are already packed.
- * Problems with one row are similar only to each other. */
+ * Problems with one row are similar only to each other.  Returns NULL if no problem counts as similar: the weights are
+ * computed, or precision may be reduced. */
 static const char *similar(arena *a, const cpu_problem *p) {
   const shape *x = hlo_shape(p->contraction->operands[0]);
   int64_t longest = 1;

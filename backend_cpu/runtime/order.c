@@ -208,7 +208,7 @@ static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
 }
 
 /* Removes all but the first `wanted` (in sorted order) of the items x[n], which are in the order of their positions and
- * stay so.  Returns the last of them in sorted order. */
+ * stay so.  Returns the remaining item that is last in sorted order. */
 static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *keys) {
   for (int64_t k = 0; k < n; k++) {
     keys[k] = x[k].key;
@@ -283,7 +283,7 @@ const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch) {
     return sort_items(l->budget, x, other, l->n);
   }
   int64_t n = gather(l, x, wanted, estimate_limit(l, x, wanted, keys), keys);
-  if (n < wanted) { /* the sampled limit was too low */
+  if (n < wanted) { /* too few elements come before the sampled limit */
     n = gather(l, x, wanted, (cpu_item){0, -1}, keys);
   }
   return sort_items(l->budget, x, other, n);

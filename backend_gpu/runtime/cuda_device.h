@@ -82,7 +82,7 @@ STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute at
  * page-locked memory. */
 STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
-/* Writes what was downloaded to the host's memory, when all work of the stream is done. */
+/* Writes what was downloaded to the host's memory.  All work of the stream must be done. */
 void cuda_staging_deliver(rt_stream *s);
 /* Gives up downloads that are not delivered: nothing writes to the host's memory any more. */
 void cuda_staging_forget(rt_stream *s);

@@ -98,7 +98,8 @@ static status copy_twice(rt_stream *s, void *to, const void *from, void *between
 }
 
 /* Source and destination of the driver's copies must not overlap, so the bytes are copied through other memory, which
- * is released after the copies are done.  This is rare: a program must move an array by less than its own length. */
+ * is released after the copies are done.  This is rare: only a program that moves an array by less than the array's own
+ * length needs it. */
 static status copy_overlapping(rt_stream *s, void *to, const void *from, size_t bytes) {
   const rt_device *d = &s->device->gpu.device;
   void *between;

@@ -309,7 +309,7 @@ static status take_run_memory(rt_executable *e, const rt_binding *b, rt_run_memo
   return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, counter_bytes, out);
 }
 
-/* Keeps the memory for later runs, unless a run has failed that may have left counters other than 0. */
+/* Keeps the memory for later runs, unless it has counters and the run failed: they may then be other than 0. */
 static void give_run_memory(rt_executable *e, rt_run_memory *m, bool failed) {
   if (failed && m->counters) {
     rt_run_memory_destroy(m);

@@ -258,7 +258,8 @@ static status read_patch(const loading *l, const elf_section *table, uint32_t k,
   return NULL;
 }
 
-/* Finds the patch at address P, which is usually just before relocation k; sets out->at to NULL if there is none. */
+/* For relocation k, which patches the lower half of an address on RISC-V: finds the relocation at address P, which
+ * patches the upper half.  It usually comes just before relocation k.  Sets out->at to NULL if there is none. */
 static status find_high(const loading *l, const elf_section *table, uint32_t k, uint64_t P, rt_patch *out) {
   uint32_t n = (uint32_t)(table->sh_size / table->sh_entsize);
   uint64_t base = (uint64_t)(uintptr_t)l->code->base + l->place[table->sh_info];

@@ -70,11 +70,11 @@ struct rt_block_thread {
    * write (not in its frame, and not what it only reads); other kernels do not call it.  It is not called for atomic
    * accesses. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
-  /* Copies to shared memory that are under way while the thread goes on.  `copy` begins a copy of `bytes` bytes (4, 8
-   * or 16) to an address that is a multiple of `bytes`: it copies the first `live` bytes of `from` and writes zeros
-   * behind them.  `commit` makes one group of the copies that the thread has begun since its last `commit`.  `await`
-   * returns when all groups of the thread have arrived except the `groups` latest; until then the bytes at `to` are
-   * undefined.  A thread must wait for all its copies before it ends. */
+  /* Asynchronous copies to shared memory: the thread goes on while they are under way.  `copy` begins a copy of `bytes`
+   * bytes (4, 8 or 16) to an address that is a multiple of `bytes`: it copies the first `live` bytes of `from` and
+   * writes zeros behind them.  `commit` makes one group of the copies that the thread has begun since its last
+   * `commit`.  `await` returns when all groups of the thread have arrived except the `groups` latest; until then the
+   * bytes at `to` are undefined.  A thread must wait for all its copies before it ends. */
   void (*copy)(rt_block_thread *t, void *to, const void *from, int32_t bytes, int32_t live);
   void (*commit)(rt_block_thread *t);
   void (*await)(rt_block_thread *t, int32_t groups);

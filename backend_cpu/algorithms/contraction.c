@@ -60,8 +60,8 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* an instruction that costs nothing
-                                                                       (hlo_is_free) will be copied into the fusion */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* a free instruction will be copied into the
+                                                                       fusion, so it is no array outside of it */
     return false;
   }
   *array = outside(s, v);

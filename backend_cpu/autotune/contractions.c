@@ -102,8 +102,9 @@ static const char *similar(arena *a, const cpu_problem *p) {
   return p->constant_weights && !p->options.numerics.reduced_precision ? describe(a, p, rows) : NULL;
 }
 
-/* Sets out->identity to the text of the instruction alone, which operands are constants, and the names of the configs.
- * The names are part of it so that a problem for which there are new configs is timed again. */
+/* Sets out->identity to bytes that contain the text of the instruction alone, a flag for each operand that says whether
+ * it is a constant, and the names of the configs.  The names are a part of it, so that a problem for which there are
+ * new configs is timed again. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
   lower_outline_symbols none = {0}; /* only problems whose sizes are constants are timed */

@@ -12,7 +12,7 @@ status cuda_create_stream(const rt_device *rt, rt_stream **out) {
   rt_stream *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   s->device = d;
-  /* the work of the stream 0, which other libraries of the process may use, does not wait for this stream's */
+  /* NON_BLOCKING: stream 0, which other libraries of the process may use, and this stream do not wait for each other */
   status failed = cuda_check(d, d->cu->cuStreamCreate(&s->handle, CU_STREAM_NON_BLOCKING), "creating a stream");
   if (failed) {
     free(s);

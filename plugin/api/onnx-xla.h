@@ -369,8 +369,8 @@ oxla_error *oxla_keep_inputs(oxla_run *run);
  * `bytes` must be exactly the size of the output; an execution fails if the output has another size, or if a byte of
  * `data` belongs to an input or to another output.  But `data` may be the whole memory of one input, with the same
  * address and size: the execution replaces the input by the output.  If the output is that input with some elements
- * updated (by TensorScatter, ScatterElements, ScatterND), only these elements are written; other outputs are computed in
- * memory of the run and then copied.  After an execution that fails, the contents of such memory are undefined.  If
+ * updated (by TensorScatter, ScatterElements, ScatterND), only these elements are written; other outputs are computed
+ * in memory of the run and then copied.  After an execution that fails, the contents of such memory are undefined.  If
  * `data` is NULL, the output is written to memory of the run again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);

@@ -11,7 +11,7 @@
 /* A model, opened for compiling. */
 typedef struct opened_model {
   session *s;
-  session_inputs inputs; /* what the command line says of them */
+  session_inputs inputs; /* what the command line says of the model's inputs */
   const char *reason;    /* why the program is not for all sizes; NULL if it is, or if no size is open */
 } opened_model;
 

@@ -1,9 +1,12 @@
 /* claim.c - chooses the nodes that the provider takes, in partitions that are each compiled as one.
  *
- * A partition must be convex: no path leaves it and comes back.  The level of a node counts the edges from a node that
- * is not taken to one that is taken, on the path to the node that has most of them.  So the taken nodes of one level
- * are convex: they are a partition.  Whether nodes can be taken is found by importing them, not by a list of operators:
- * first the graph as a whole, then each partition, until all of them can be imported. */
+ * A partition must be convex: no path leaves it and comes back.  Nodes are divided into partitions by their levels.
+ * Each path to a node has a number of edges that lead from a node that is not taken to one that is taken; the level of
+ * the node is the largest such number.  A path that leaves the taken nodes of a level comes back to taken nodes only at
+ * a higher level, so the taken nodes of one level are convex: they are a partition.
+ *
+ * Whether nodes can be taken is found by importing them, not by a list of operators: first the graph as a whole, then
+ * each partition, until all of them can be imported. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>

@@ -138,7 +138,8 @@ static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t 
   return f->p->api->GetTensorMutableData(value, data);
 }
 
-/* Sets the memory of outputs whose size is known to that of ONNX Runtime; open[k] is true for the others. */
+/* Makes the run write each output whose size is known to memory of ONNX Runtime.  Sets open[k] to true for the other
+ * outputs. */
 static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;
@@ -261,8 +262,9 @@ static void log_warning(void *provider, oxla_log_level level, const char *line) 
   }
 }
 
-/* Returns the options for loading the model.  `log` is set only if there is a fallback, so that a warning
- * tells that it is in use: with `log`, each run formats a line that log_warning does not show. */
+/* Returns the options for loading the model.  `log` is set only if there is a fallback, since a warning then says that
+ * the fallback is in use.  Otherwise a log function would only cost time: each run would format a line that log_warning
+ * does not show. */
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options),

@@ -242,8 +242,9 @@ static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
-/* Copies the program, which is in a mapped file, to `a`.  Weights are not copied: the copy uses those in the weight
- * pool, and for others those in the file, which then stays mapped. */
+/* Copies the program, which is in a mapped file, to `a`.  Weights are not copied: the copy uses the arrays of the
+ * weight pool.  Weights that the pool does not have yet are registered where they are in the file, which then stays
+ * mapped. */
 static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {

@@ -142,7 +142,7 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
 }
 
 /* --- concurrent: bodies that do not depend on each other, each on one thread.  They run one after the other if there
- * is a profiler, which has one clock, a checker, or a device, whose stream only one thread at a time may use. --- */
+ * is a checker, a profiler (it has only one clock) or a device (only one thread at a time may use its stream). --- */
 
 enum { MAX_MEMBERS = 256 };
 

@@ -9,8 +9,8 @@
  * executable exists.  So a recording is never replayed for other addresses than its own: if they change, the thunks run
  * as usual until the same addresses are used a second time.
  *
- * Thunks whose work the host decides or does (rt_thunk_kind.is_recordable) run as usual between recordings.  Bodies of
- * control flow have recordings of their own. */
+ * Thunks that cannot be recorded (rt_thunk_kind.is_recordable), since the host decides or does their work, run as usual
+ * between recordings.  Bodies of control flow have recordings of their own. */
 #ifndef RUNTIME_EXEC_RECORDER_H
 #define RUNTIME_EXEC_RECORDER_H
 

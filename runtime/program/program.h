@@ -19,7 +19,8 @@ typedef int64_t rt_size;
 typedef struct rt_size_node {
   uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
-  /* The name of the symbol with this value, or an expression of a symbol (32*width); otherwise NULL or "". */
+  /* For DIM_SYMBOL, what the dimension is called in messages: a symbol of the model, or an expression of one, such as
+   * 32*width.  NULL or "" for some other nodes. */
   const char *name;
 } rt_size_node;
 

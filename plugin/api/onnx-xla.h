@@ -255,11 +255,11 @@ typedef struct oxla_options {
    * executions use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of
    * sizes is compiled and tuned before it first runs. */
   const char *specialise;
-  /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions:
-   * code, steps, memory of runs, and weights in forms that no other program uses.  Those that were not used
-   * for the longest time are freed; a program in use is not.  What a program for all sizes keeps for one set
-   * of sizes is made again in microseconds, so it may take only a 128th part of this memory.  0 means 256, or
-   * twice the memory of the weights if that is more. */
+  /* The limit, in megabytes of 2^20 bytes, for the programs that are kept for further executions: their code, steps,
+   * memory of runs, and weights in forms that no other program uses.  Above the limit, the programs that were not used
+   * for the longest time are freed, but never a program in use.  What a program for all sizes keeps for one set of
+   * sizes is made again in microseconds, so it may take only a 128th part of this memory.  0 means 256, or twice the
+   * memory of the weights if that is more. */
   int program_memory;
   /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before
    * the first execution (the data of an empty input may be NULL), and later only to begin anew; oxla_rewind
@@ -289,8 +289,8 @@ typedef struct oxla_options {
  * compilations, and executions that read them, return OXLA_IO.  But if a file is truncated while an execution reads it,
  * SIGBUS ends the process.  Where others may do that, read the file into your own memory and use oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
-/* Does the same for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a .oxla
- * file are copied unless they begin at a page boundary.  External data is not looked for. */
+/* Like oxla_load, for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a
+ * .oxla file are copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
@@ -309,8 +309,8 @@ const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
 /* Returns the declared type and dims of an input; a dimension without a fixed size is -1.  data and bytes are 0. */
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
-/* Does the same for an output; the type is 0 if the model does not declare it.  The type and dims of the output that a
- * run computes are returned by oxla_get_output. */
+/* Like oxla_input_type, for an output; the type is 0 if the model does not declare it.  The type and dims of the output
+ * that a run computes are returned by oxla_get_output. */
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
 /* Return the name of a symbolic dimension of an input, or NULL. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
@@ -322,7 +322,7 @@ const char *oxla_metadata(const oxla_model *model, const char *key);
 
 /* Writes a .oxla file with all programs of this model that are kept in memory. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
-/* Returns the bytes of such a .oxla file, which the caller frees with oxla_free. */
+/* Returns the bytes of the .oxla file that oxla_save would write.  The caller frees them with oxla_free. */
 oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);
 /* Frees what oxla_save_memory or oxla_profile returned.  NULL is allowed. */
 void oxla_free(void *memory);
@@ -359,9 +359,9 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
-/* Makes the input of a carried output (oxla_options.carried) shorter: the next execution sees only its first
- * `length` elements along the dimension along which it grows.  The input's value must have been computed by
- * an execution, and must be at least that long. */
+/* Makes the input of a carried output shorter: the next execution sees only the input's first `length` elements along
+ * the dimension in which it grows (oxla_carried.axis).  The input's value must have been computed by an execution, and
+ * must be at least that long. */
 oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);

@@ -165,7 +165,7 @@ static status run_cases(suite *s) {
   show(s);
   if (number) {
     fflush(stdout);
-    raise(number); /* ends by the signal that was received */
+    raise(number); /* ends this process by the signal that interrupted the tests */
   }
   return failed;
 }

@@ -161,7 +161,7 @@ typedef struct support_report {
 /* The inputs and options for compiler_api.verify. */
 typedef struct compiler_verify_options {
   const literal *inputs; /* in the order of the model's inputs */
-  bool all_algorithms;   /* this member and those below are as in verify_options */
+  bool all_algorithms;   /* this member and all that follow mean the same as in verify_options */
   const char *folder;
   uint64_t seed;
   void (*progress)(void *data, const char *what, double share);

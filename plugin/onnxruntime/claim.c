@@ -20,7 +20,7 @@ enum { MOST_ROUNDS = 8 };
  * element of a contraction as PRODUCTS_EACH steps. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
-/* A value and the index of the node that computes it. */
+/* A value and where it comes from. */
 typedef struct value {
   const char *name;
   size_t maker; /* the index of the node that computes it; SIZE_MAX if no node of this graph does */

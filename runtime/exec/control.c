@@ -166,7 +166,7 @@ static status run_member(void *data) {
 static void run_members(void *data, int64_t begin, int64_t end) {
   member *members = data;
   for (int64_t k = begin; k < end; k++) {
-    members[k].failed = guard_run(run_member, &members[k]); /* an outer guard_run is not on this thread */
+    members[k].failed = guard_run(run_member, &members[k]); /* a guard_fail cannot leave its thread */
   }
 }
 

@@ -62,7 +62,7 @@ static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, cons
   return NULL;
 }
 
-/* Finds a thunk kind.  The target's own kinds come before the common ones. */
+/* Finds a thunk kind by its name.  If the target and the common kinds both have one, that of the target is taken. */
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
   const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
   return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);

@@ -28,7 +28,7 @@ enum { ELF_CLASS = ELFCLASS32 };
 #endif
 
 enum { MAX_SECTIONS = 65000 };
-/* so that 32-bit relative addresses reach everything in the image */
+/* The most bytes of an image, so that 32-bit relative addresses reach everything in it. */
 static const uint64_t max_image = (uint64_t)1 << 30;
 
 /* Sections with equal protection are adjacent, and each group is on pages of its own. */

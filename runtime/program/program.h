@@ -20,7 +20,7 @@ typedef struct rt_size_node {
   uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
   /* For DIM_SYMBOL, what the dimension is called in messages: a symbol of the model, or an expression of one, such as
-   * 32*width.  NULL or "" for some other nodes. */
+   * 32*width.  Other nodes may have no name, which is NULL or "". */
   const char *name;
 } rt_size_node;
 
@@ -112,8 +112,8 @@ struct rt_thunk {
   /* Bytes with whatever else the kind needs.  The compiler writes them with rt_writer; rt_thunk_kind.load reads them.
    */
   rt_span config;
-  /* For profiles: the number of operations and of moved bytes of one run (0 if it is not known), and a note about what
-   * the thunk consists of and why. */
+  /* For profiles: the number of operations and of moved bytes of one run (0 if it is not known), and a note, such as
+   * which algorithm computes the thunk and why it was chosen. */
   int64_t operations, bytes;
   const char *note;
   /* Set by rt_executable_create: the thunk's kind, and what rt_thunk_kind.load has made. */

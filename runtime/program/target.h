@@ -117,7 +117,8 @@ struct rt_device {
    * record_begin could not be recorded. */
   status (*record_begin)(rt_stream *s);
   status (*record_end)(rt_stream *s, rt_recording **out);
-  /* Puts what was recorded into the queue of the run, as if its calls were repeated with this run. */
+  /* Puts the recorded work into the queue of the run, as if the calls that were recorded were made again with this
+   * run. */
   status (*replay)(const rt_run *r, rt_recording *recording);
   /* No replay may be left to do. */
   void (*release_recording)(rt_recording *recording);

@@ -193,7 +193,7 @@ status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
   out->flops_one = peak_flops(pool, 1);
   out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
   out->flops_all =
-      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* lower if other programs ran */
+      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* lower if other programs were running */
   out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
   return NULL;
 }

@@ -13,7 +13,7 @@
 /* A GPU for which code was compiled. */
 typedef struct gpu_architecture {
   uint32_t capability; /* ten times the compute capability */
-  bool exact;          /* whether the code uses what only this GPU has: sm_90a */
+  bool exact;          /* whether the code uses what only this GPU has, as that for sm_90a does */
   bool ptx;            /* true: PTX, which the driver can also compile for later GPUs; false: a cubin (machine code) */
 } gpu_architecture;
 

@@ -18,7 +18,7 @@ typedef struct cuda_device {
   CUcontext context;     /* the primary context, which is retained until the process ends */
   uint32_t capability;   /* ten times the compute capability */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
-  _Atomic int state;     /* of cuda_device_state */
+  _Atomic int state;     /* a cuda_device_state */
   char reason[300];      /* the error by which the device was lost */
 } cuda_device;
 

@@ -263,10 +263,10 @@ typedef struct oxla_options {
   int program_memory;
   /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before
    * the first execution (the data of an empty input may be NULL), and later only to begin anew; oxla_rewind
-   * makes them shorter. If the output is its input with rows appended, both are in one array of the run,
-   * which has room to grow, and only the new rows are written; so are the elements that TensorScatter
-   * updates.  oxla_get_output copies what it returns. Other carried outputs are copied or change places with
-   * their inputs.  oxla_set_output is refused for carried outputs, and oxla_save for such models. */
+   * makes them shorter.  If an output is its input with rows appended, both are in one array of the run, which has room
+   * to grow, and only the new rows are written.  If an output is its input with elements updated by TensorScatter, only
+   * these elements are written.  Other carried outputs are copied or change places with their inputs.  For a carried
+   * output, oxla_get_output returns a copy, and oxla_set_output is refused; for a model that has one, oxla_save is. */
   const oxla_carried *carried;
   size_t n_carried;
   /* The sizes that symbolic dimensions of the inputs may have.  Programs for all sizes then serve the sizes
@@ -275,9 +275,9 @@ typedef struct oxla_options {
   const oxla_range *ranges;
   size_t n_ranges;
   /* The backend that takes the place of `backend` if its device cannot be used, for example because there is
-   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend
-   * tells which one is in use.  NULL (default): models whose device cannot be used fail.  A .oxla file is for
-   * one backend. */
+   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend tells which
+   * of the two is in use.  NULL (default): loading the model then fails.  A .oxla file is for one backend, so this
+   * option does not apply to it. */
   const char *fallback;
 } oxla_options;
 
@@ -482,9 +482,9 @@ typedef struct oxla_gpu {
 /* Returns the number of NVIDIA's GPUs that CUDA's driver sees.  If there is none, or no driver, *out is 0 and the
  * error, OXLA_UNSUPPORTED, tells why. */
 oxla_error *oxla_gpu_count(int *out);
-/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is
- * compiled for the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that
- * is older than GPU 0, set oxla_options.cpu to that GPU's architecture. */
+/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the GPU with number N.  Code is compiled for
+ * the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that is older than GPU 0,
+ * set oxla_options.cpu to that GPU's architecture. */
 oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */

@@ -174,8 +174,8 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
   uint64_t last = r->sizes;
   ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  if (r->sizes != last) { /* a program may have been compiled for these sizes, which reads mapped weights that need
-                             not stay in memory afterwards */
+  if (r->sizes != last) { /* a program may have been compiled for these sizes; compiling reads mapped weights, which
+                             need not stay in memory afterwards */
     ort_kept_drop(&f->kept);
   }
   ORT_TRY(place_outputs(f, context, run, open));

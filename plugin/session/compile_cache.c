@@ -448,8 +448,7 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
   }
 }
 
-/* Returns true if the program's constants that are in `weights`, too, have at least half of the bytes of all its
- * constants. */
+/* Returns true if at least half of the bytes of the program's constants are in `weights`, too. */
 static bool has_most(const rt_program *weights, const rt_program *p) {
   uint64_t all = 0, there = 0;
   for (uint32_t k = 0; k < p->n_constants; k++) {

@@ -202,7 +202,7 @@ void session_output_finish(session *s, session_output *o);
 
 /* Runs the model.  An output for which session_keeps_output returns true is written to the memory of its
  * input's value, which has *room elements along the dimension along which the output grows; `given` must then
- * be NULL.  The inputs must have values for all inputs; shapes are only needed if c->program is NULL.
+ * be NULL. `inputs` must have a value for each input of the model; shapes are only needed if c->program is NULL.
  * `outputs` has an entry for each output of the model. `seed` is for random operators; NULL means a new one
  * for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,

@@ -135,9 +135,9 @@ static uint64_t await_idle(void *data) {
   return atomic_load(&s->begun);
 }
 
-/* Waits until no other session of this process measures, and takes `slot`.  In a forked child, `slot` may be the
- * parent, whose threads the child does not have; then it is taken at once.  Returns false if the specialisation was
- * cancelled. */
+/* Waits until no other session of this process measures, and takes `slot`.  In a forked child, `slot` may have the
+ * number of the parent, whose threads the child does not have; then it is taken at once.  Returns false if the
+ * specialisation was cancelled. */
 static bool take_slot(const specialisation *x) {
   for (;;) {
     int none = 0, other = atomic_load(&slot);

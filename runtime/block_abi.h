@@ -60,7 +60,7 @@ struct rt_block_thread {
   int32_t sync;    /* set by the kernel: see above */
   void *frame;     /* set by the kernel: what the thread remembers while it waits */
   void *shared;    /* the block's shared memory */
-  /* An exchange of values in a warp: each thread sets `values` before it waits; those that the exchange does not need
+  /* An exchange of values in a warp: each thread sets `values` before it waits; values that the exchange does not need
    * are undefined.  Then the caller sets lanes[j] to the values of thread j of the warp, and resumes the threads. */
   uint64_t values[RT_BLOCK_VALUES];
   const uint64_t (*lanes)[RT_BLOCK_VALUES];
@@ -70,18 +70,19 @@ struct rt_block_thread {
    * write (not in its frame, and not what it only reads); other kernels do not call it.  It is not called for atomic
    * accesses. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
-  /* Copies to shared memory that are under way while the thread goes on.  `copy` begins a copy of `bytes` bytes (4, 8
-   * or 16) to an address that is a multiple of `bytes`: it copies the first `live` bytes of `from` and writes zeros
-   * behind them.  `commit` makes one group of the copies that the thread has begun since its last `commit`.  `await`
-   * returns when all groups of the thread have arrived except the `groups` latest; until then the bytes at `to` are
-   * undefined.  A thread that ends has waited for all its copies. */
+  /* Asynchronous copies to shared memory: the thread goes on while they are under way.  `copy` begins a copy of `bytes`
+   * bytes (4, 8 or 16) to an address that is a multiple of `bytes`: it copies the first `live` bytes of `from` and
+   * writes zeros behind them.  `commit` makes one group of the copies that the thread has begun since its last
+   * `commit`.  `await` returns when all groups of the thread have arrived except the `groups` latest; until then the
+   * bytes at `to` are undefined.  A thread must wait for all its copies before it ends. */
   void (*copy)(rt_block_thread *t, void *to, const void *from, int32_t bytes, int32_t live);
   void (*commit)(rt_block_thread *t);
   void (*await)(rt_block_thread *t, int32_t groups);
 };
 
 /* An emulated kernel: one call computes what one thread does, up to the first place where it waits.  The first three
- * parameters are those of the GPU's kernel.  It keeps no state and calls no function but those of the thread. */
+ * parameters are those of the GPU's kernel.  The emulated kernel keeps no state, and calls no function but those in
+ * `thread`. */
 typedef void rt_block_fn(const void *const *buffers, const int64_t *args, int64_t steps, rt_block_thread *thread);
 
 /* Continues a thread that waits.  LLVM keeps the function that does so at the beginning of a coroutine's frame. */

@@ -14,8 +14,9 @@ enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 
 /* --- problems --- */
 
-/* Returns which operand of `i` the contraction reads, perhaps reshaped, as its operand number k.  Returns -1 if `i`
- * reads it elsewhere, too, or if the fusion computes what the contraction reads. */
+/* Returns the number of the operand of `i` that the contraction reads as its operand k, perhaps through reshapes.
+ * Returns -1 if something else in `i` reads that operand, too, or if the fusion computes operand k of the contraction
+ * itself. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
   hlo_quantized_weights small;

@@ -97,8 +97,8 @@ struct cpu_algorithm {
   /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
    * be possible; then the config with the next best estimate is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
-  /* Finds a config by its name that list_configs may have left out.  Returns false if there is none.  NULL means that
-   * list_configs lists all configs. */
+  /* Finds a config by its name, also one that list_configs leaves out.  Returns false if there is none.  NULL means
+   * that list_configs lists all configs. */
   bool (*find_config)(const cpu_problem *p, const char *name, cpu_config *out);
 };
 

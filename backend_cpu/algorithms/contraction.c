@@ -60,8 +60,8 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* an instruction that costs nothing
-                                                                       (hlo_is_free) will be copied into the fusion */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* a free instruction will be copied into the
+                                                                       fusion, so it is no array outside of it */
     return false;
   }
   *array = outside(s, v);
@@ -262,7 +262,7 @@ static bool are_whole(const cpu_contraction *c) {
 }
 
 /* Ends the call with a conversion.  When the library stores bytes it rounds as CPU_POST_OP_ROUND does and saturates, so
- * a rounding before it is dropped.  Returns false for bytes that are not rounded. */
+ * such a post-op at the end is dropped.  Returns false for a conversion to bytes of numbers that are not whole. */
 static bool add_conversion(cpu_contraction *c, dtype to) {
   c->g.result_type = to;
   if (to == DTYPE_F32) {
@@ -532,7 +532,7 @@ static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype l
 /* Returns true if a generated kernel should multiply bytes in this contraction: a kernel of "gemm" or "depthwise", or
  * in small code (emit_target.small) the plain loops, since bytes take a quarter of the memory of f32. */
 static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
-  enum { NARROWEST = 4 }; /* lanes of a vector of dot4 groups */
+  enum { NARROWEST = 4 }; /* the fewest columns that fill a vector: a vector has at least 4 dot4 groups */
   emit_product product;
   emit_depthwise depthwise;
   arena *a = arena_create(arena_budget(contraction->parent->module->arena));

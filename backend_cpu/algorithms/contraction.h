@@ -26,7 +26,8 @@ bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_inst
 /* This is hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
 
-/* What hlo_target.data points to, which passes give to the functions of hlo_target as their first argument. */
+/* The type of what hlo_target.data points to.  Passes hand that pointer to the functions of hlo_target as their first
+ * argument, `data`. */
 typedef struct cpu_asked {
   const rt_compile_options *options;
   const emit_target *target;
@@ -37,8 +38,9 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
 /* This is hlo_target.takes_quantized_weights.  The algorithm "gemm" computes such dots. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
-/* This is hlo_target.takes_in_place_update.  No call of the library writes to a part of an array, and in a provisional
- * program a call and a copy are better than a kernel that must be written first. */
+/* This is hlo_target.takes_in_place_update.  Returns true only where a kernel would do the update, since no call of the
+ * library writes to a part of an array.  Returns false in a provisional program: there a call and a copy are better
+ * than a kernel, which must be compiled first. */
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 
 /* A contraction with fewer multiplications than this is faster without a library call. */

@@ -138,8 +138,9 @@ typedef struct building {
   cpu_plan *plan; /* NULL if it could not be built */
 } building;
 
-/* The function of a job that builds the plan of a library call.  Only the failure to get memory is returned.  After any
- * other failure there is no plan, so add_rest tries to build it again, and fails, too, or takes another config. */
+/* The function of a job that builds the plan of a library call.  Returns an error only if memory runs out.  After any
+ * other error b->plan is NULL; add_rest then builds the plan once more, and if that is unsupported it takes the config
+ * with the best estimate, otherwise it returns the error. */
 static status build_call(void *data) {
   building *b = data;
   status s = build_named(b->arena, &b->problem, &b->plan);

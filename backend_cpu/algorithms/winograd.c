@@ -8,8 +8,8 @@
 /* The error that a layer may have against sums in f64, relative to the largest output (see backend_cpu/README). */
 static const double largest_error = 0x1p-17;
 /* Estimates for one thread.  A multiplication takes a sixth longer than in a library call, because of the transforms.
- * Packed weights are read from memory; a byte of them takes less time if the plan is phased, since it is then read only
- * once.  Weights that are transformed on the fly are transformed again for each share of the tiles
+ * Packed weights are read from memory; a byte of them takes less time in a phased plan (emit_winograd.phased), which
+ * reads it only once.  Weights that are transformed on the fly are transformed again for each share of the tiles
  * (emit_winograd.share).  The results of a phase are written to memory and read by the next phase, except for those
  * that fit in a thread's part of the last-level cache (cached_bytes). */
 static const double multiplication_nanoseconds = 0.0117, fused_byte_nanoseconds = 0.025,

@@ -85,7 +85,8 @@ static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
 
 /* Returns a text that is equal for problems that differ only in the number of rows, in the number of images or in the
  * image size.  A new shape can then use the config of such a similar problem, whose weights are already packed.
- * Problems with one row are similar only to each other. */
+ * Problems with one row are similar only to each other.  Returns NULL if no problem counts as similar: the weights are
+ * computed, or precision may be reduced. */
 static const char *similar(arena *a, const cpu_problem *p) {
   const shape *x = hlo_shape(p->contraction->operands[0]);
   int64_t longest = 1;
@@ -101,8 +102,9 @@ static const char *similar(arena *a, const cpu_problem *p) {
   return p->constant_weights && !p->options.numerics.reduced_precision ? describe(a, p, rows) : NULL;
 }
 
-/* Sets out->identity to the text of the instruction alone, which operands are constants, and the names of the configs.
- * The names are part of it so that a problem for which there are new configs is timed again. */
+/* Sets out->identity to bytes that contain the text of the instruction alone, a flag for each operand that says whether
+ * it is a constant, and the names of the configs.  The names are a part of it, so that a problem for which there are
+ * new configs is timed again. */
 static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
   const hlo_print_options options = {.no_sources = true};
   lower_outline_symbols none = {0}; /* only problems whose sizes are constants are timed */

@@ -1,4 +1,4 @@
-/* lower.h - lowers a module that the pipeline has prepared to a program of the cpu target's thunks. */
+/* lower.h - lowers a module to a program of the cpu target's thunks, after the pipeline of passes has prepared it. */
 #ifndef BACKEND_CPU_LOWER_LOWER_H
 #define BACKEND_CPU_LOWER_LOWER_H
 

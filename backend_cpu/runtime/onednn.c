@@ -69,8 +69,8 @@ struct cpu_call {
   bool divides_weights;
 };
 
-/* Changes g to the geometry of the part [begin, end) of the result along `axis`.  Sets *first to the first index of
- * lhs, along its dimension of the same kind, that this part reads.  Returns false if the part reads nothing but
+/* Changes g to the geometry of the part [begin, end) of the result along `axis`.  Sets *first to the first index that
+ * this part reads along the dimension of lhs that corresponds to `axis`.  Returns false if the part reads nothing but
  * padding. */
 static bool divide(cpu_geometry *g, int axis, int64_t begin, int64_t end, int64_t *first) {
   *first = begin;

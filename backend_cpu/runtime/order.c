@@ -11,9 +11,9 @@ enum {
   SHORT = 32, /* up to this many items are sorted by insertion */
   FEW = 16,   /* up to this many wanted items are kept in order while the line is read */
   ROOM = 64, /* if more are wanted, 2 * wanted + ROOM items are gathered, then all but the first `wanted` are dropped */
-  LOOK = 1 << 18, /* the number of items between two checks of the run's budget */
-  SAMPLE = 512,
-  LONG = 4096 /* lines of at least LONG elements are sampled first */
+  LOOK = 1 << 18, /* a sort of at least this many items checks the run's budget before each pass */
+  SAMPLE = 512,   /* the number of elements of a sample */
+  LONG = 4096     /* lines of at least LONG elements are sampled first */
 };
 
 /* --- keys --- */
@@ -208,7 +208,7 @@ static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
 }
 
 /* Removes all but the first `wanted` (in sorted order) of the items x[n], which are in the order of their positions and
- * stay so.  Returns the last of them in sorted order. */
+ * stay so.  Returns the remaining item that is last in sorted order. */
 static cpu_item drop_worse(cpu_item *x, int64_t n, int64_t wanted, uint64_t *keys) {
   for (int64_t k = 0; k < n; k++) {
     keys[k] = x[k].key;
@@ -283,7 +283,7 @@ const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch) {
     return sort_items(l->budget, x, other, l->n);
   }
   int64_t n = gather(l, x, wanted, estimate_limit(l, x, wanted, keys), keys);
-  if (n < wanted) { /* the sampled limit was too low */
+  if (n < wanted) { /* too few elements come before the sampled limit */
     n = gather(l, x, wanted, (cpu_item){0, -1}, keys);
   }
   return sort_items(l->budget, x, other, n);

@@ -4,7 +4,7 @@
 
 #include "runtime/program/target.h"
 
-/* Sets *out to the backend of this name (gpu_find_target); NULL if it is not a GPU's. */
+/* Sets *out to the backend of this name (gpu_find_target); NULL if the name is not that of a GPU target. */
 STATUS_MUST_USE status gpu_find_backend(const char *name, const rt_backend **out);
 
 #endif

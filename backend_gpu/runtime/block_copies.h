@@ -2,9 +2,10 @@
  * (rt_block_thread.copy).
  *
  * On a GPU a copy arrives at any time between its begin and the wait for it.  Here its destination is filled with 0xFF
- * bytes when it begins, and it reads and arrives as late as possible, so that a kernel that waits too little computes
- * wrong numbers.  Some mistakes would change no result, so these functions find them: an access to, or a second copy
- * into, memory to which a copy is under way, and a thread that ends before its copies have arrived. */
+ * bytes when it begins, and its source is read and its destination written as late as possible, so that a kernel that
+ * waits too little computes wrong numbers.  Some mistakes would change no result, so these functions find them: an
+ * access to, or a second copy into, memory to which a copy is under way, and a thread that ends before its copies have
+ * arrived. */
 #ifndef BACKEND_GPU_RUNTIME_BLOCK_COPIES_H
 #define BACKEND_GPU_RUNTIME_BLOCK_COPIES_H
 
@@ -19,7 +20,8 @@ void gpu_copies_destroy(gpu_copies *c); /* NULL is allowed */
 
 typedef enum gpu_copy_result {
   GPU_COPY_BEGUN,
-  GPU_COPY_OUTSIDE, /* the size is not 4, 8 or 16 bytes, or no multiple of it in shared memory is the destination */
+  GPU_COPY_OUTSIDE, /* wrong arguments: the size must be 4, 8 or 16 bytes, `live` at most the size, and the destination
+                       in shared memory, at a multiple of the size */
   GPU_COPY_TWICE,   /* another copy to the same place is under way */
   GPU_COPY_NO_MEMORY
 } gpu_copy_result;
@@ -32,10 +34,10 @@ void gpu_copies_commit(gpu_copies *c, uint32_t thread);
  * such copy; otherwise sets *to and *bytes to the destination of the copy. */
 bool gpu_copies_arrive(gpu_copies *c, uint32_t thread, int32_t groups, void **to, int32_t *bytes);
 
-/* Returns true and sets *thread to the thread that began it, if a copy to one of the bytes [at, at + bytes) is under
- * way. */
+/* If a copy to one of the bytes [at, at + bytes) is under way, sets *thread to the thread that began the copy and
+ * returns true. */
 bool gpu_copies_pending(const gpu_copies *c, const void *at, int64_t bytes, uint32_t *thread);
-/* Returns true and sets *thread to the first thread with such a copy, if a copy has not arrived. */
+/* If copies have not arrived, sets *thread to the first thread that began one of them and returns true. */
 bool gpu_copies_left(const gpu_copies *c, uint32_t *thread);
 
 #endif

@@ -248,14 +248,15 @@ status gpu_cuda_count(uint32_t *out) {
   return NULL;
 }
 
-/* Code for an architecture runs on later ones as well. */
+/* Sets info->architecture to the newest one that we compile for and that is not newer than the device: code for an
+ * architecture runs on later ones as well. */
 static void name_architecture(gpu_cuda_info *info) {
   for (size_t k = 0; k < sizeof capabilities / sizeof *capabilities && capabilities[k] <= info->capability; k++) {
     snprintf(info->architecture, sizeof info->architecture, "sm_%u", capabilities[k]);
   }
 }
 
-/* The peak is for information only, so a driver that no longer tells clocks can be used. */
+/* Ignores a failure, since the peak is for information only: a driver that does not tell clocks can be used. */
 static void describe_peak(cuda_device *d, gpu_cuda_info *out) {
   status untold = cuda_read_peak(d, out->capability, &out->operations, &out->bytes);
   status_free(untold);
@@ -278,7 +279,7 @@ static status describe(cuda_device *d, gpu_cuda_info *out) {
   return NULL;
 }
 
-/* Works on a copy that has no context, so that a device which is in use is left alone. */
+/* Works on a cuda_device of its own, which has no context, so that a device which is in use is left alone. */
 status gpu_cuda_describe(uint32_t ordinal, gpu_cuda_info *out) {
   cuda_device d = {.ordinal = ordinal};
   *out = (gpu_cuda_info){.capability = 0};

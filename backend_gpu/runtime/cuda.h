@@ -5,9 +5,9 @@
 
 #include "backend_gpu/runtime/device.h"
 
-/* Sets *out to the device with this number, as the driver counts them (CUDA_VISIBLE_DEVICES), which lives as long as
- * the process.  The driver is not called yet: the first function that needs the device opens it, and fails if there is
- * no driver, or no such device.
+/* Sets *out to the device with this number, as the driver counts devices (CUDA_VISIBLE_DEVICES).  The device lives as
+ * long as the process.  The driver is not called yet: the first function that needs the device opens it, and fails if
+ * there is no driver, or no such device.
  *
  * The device is that of the process: it uses the primary context, which other libraries of the process share, and
  * leaves it current in threads that call the device's functions.  An error by which the driver gives a context up, such

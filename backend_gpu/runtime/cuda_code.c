@@ -13,7 +13,7 @@
 /* A GPU for which code was compiled. */
 typedef struct gpu_architecture {
   uint32_t capability; /* ten times the compute capability */
-  bool exact;          /* whether the code uses what only this GPU has: sm_90a */
+  bool exact;          /* whether the code uses what only this GPU has, as that for sm_90a does */
   bool ptx;            /* true: PTX, which the driver can also compile for later GPUs; false: a cubin (machine code) */
 } gpu_architecture;
 
@@ -122,7 +122,8 @@ static void unload(void *data) {
   cuda_lose_if(c->device, unload_module(c));
 }
 
-/* The driver is not told how long code is: it reads PTX up to a NUL, and a cubin as far as its own headers say. */
+/* Returns true if the driver can find the end of the code, whose length it is not told: PTX must end with a NUL; a
+ * cubin, which is an ELF file, has its length in its own headers. */
 static bool is_image(rt_span code) {
   const char *bytes = (const char *)code.data;
   return code.size > 4 && (memcmp(bytes, "\177ELF", 4) == 0 || bytes[code.size - 1] == '\0');

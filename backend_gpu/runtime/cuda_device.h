@@ -1,7 +1,7 @@
 /* cuda_device.h - what the files of the CUDA platform know of a device; cuda.h is for all others.
  *
- * Any thread may call the functions of a device, and the driver looks for its context in the calling thread.  So each
- * of them begins with cuda_enter, and passes what the driver returns to cuda_check. */
+ * Any thread may call the functions of a device, but the driver works on the context that is current in the calling
+ * thread.  So each of these functions begins with cuda_enter, and passes what the driver returns to cuda_check. */
 #ifndef BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
 #define BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
 
@@ -18,7 +18,7 @@ typedef struct cuda_device {
   CUcontext context;     /* the primary context, which is retained until the process ends */
   uint32_t capability;   /* ten times the compute capability */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
-  _Atomic int state;     /* of cuda_device_state */
+  _Atomic int state;     /* a cuda_device_state */
   char reason[300];      /* the error by which the device was lost */
 } cuda_device;
 
@@ -82,7 +82,7 @@ STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute at
  * page-locked memory. */
 STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
-/* Writes what was downloaded to the host's memory, when all work of the stream is done. */
+/* Writes what was downloaded to the host's memory.  All work of the stream must be done. */
 void cuda_staging_deliver(rt_stream *s);
 /* Gives up downloads that are not delivered: nothing writes to the host's memory any more. */
 void cuda_staging_forget(rt_stream *s);

@@ -8,7 +8,8 @@ struct rt_recording {
   CUgraphExec graph;
 };
 
-/* In this mode other threads may do what cannot be captured, such as allocating memory, while this one captures. */
+/* In the mode THREAD_LOCAL, other threads may do what cannot be captured, such as allocating memory, while this thread
+ * captures. */
 status cuda_record_begin(rt_stream *s) {
   cuda_device *d = s->device;
   TRY(cuda_enter(d));

@@ -30,7 +30,8 @@ static void deliver(cuda_buffer *b) {
   b->used = 0;
 }
 
-/* Turns to the other buffer after waiting until its copies are done.  Those of the current one go on meanwhile. */
+/* Makes the other buffer the current one, after waiting until its copies are done.  The copies of the buffer that was
+ * current before go on meanwhile. */
 static status turn(rt_stream *s) {
   cuda_device *d = s->device;
   cuda_staging *g = &s->staging;
@@ -91,7 +92,7 @@ static bool is_awaited(const cuda_staging *g, const char *at, size_t bytes) {
 status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes) {
   cuda_device *d = s->device;
   const char *at = from;
-  if (is_awaited(&s->staging, at, bytes)) { /* copies are done in order, so a download to these bytes comes first */
+  if (is_awaited(&s->staging, at, bytes)) { /* must read what the earlier download writes */
     TRY(cuda_await(s, NULL));
   }
   for (part p; bytes > 0; at += p.bytes, to += p.bytes, bytes -= p.bytes) {
@@ -115,7 +116,7 @@ status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t byte
   return NULL;
 }
 
-/* The other buffer has the older copies. */
+/* Delivers the other buffer first, since its copies are older than those of the current one. */
 void cuda_staging_deliver(rt_stream *s) {
   deliver(&s->staging.buffers[!s->staging.turn]);
   deliver(current(&s->staging));

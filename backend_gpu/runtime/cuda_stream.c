@@ -12,7 +12,7 @@ status cuda_create_stream(const rt_device *rt, rt_stream **out) {
   rt_stream *s = calloc(1, sizeof *s);
   CHECK_THAT(s, STATUS_RESOURCE, "out of memory");
   s->device = d;
-  /* the work of the stream 0, which other libraries of the process may use, does not wait for this stream's */
+  /* NON_BLOCKING: stream 0, which other libraries of the process may use, and this stream do not wait for each other */
   status failed = cuda_check(d, d->cu->cuStreamCreate(&s->handle, CU_STREAM_NON_BLOCKING), "creating a stream");
   if (failed) {
     free(s);
@@ -98,7 +98,8 @@ static status copy_twice(rt_stream *s, void *to, const void *from, void *between
 }
 
 /* Source and destination of the driver's copies must not overlap, so the bytes are copied through other memory, which
- * is released after the copies are done.  This is rare: a program must move an array by less than its own length. */
+ * is released after the copies are done.  This is rare: only a program that moves an array by less than the array's own
+ * length needs it. */
 static status copy_overlapping(rt_stream *s, void *to, const void *from, size_t bytes) {
   const rt_device *d = &s->device->gpu.device;
   void *between;

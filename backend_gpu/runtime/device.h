@@ -22,12 +22,12 @@ typedef struct gpu_launch {
 } gpu_launch;
 
 typedef struct gpu_device {
-  rt_device device; /* the first member, by which thunks find the others */
+  rt_device device; /* the first member: thunks get a pointer to it and convert that to a pointer to the gpu_device */
   /* Implements rt_target.check_cpu.  `cpu` is a text of emit_target_text. */
   status (*check_cpu)(const struct gpu_device *d, const char *cpu);
   /* Implements rt_target.load_code.  Code is NUL-terminated PTX, a cubin, or on the emulator an object file. */
   status (*load)(const struct gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
-  /* Returns a kernel by its name; NULL if there is none.  What it needs is on the arena. */
+  /* Returns a kernel by its name; NULL if there is none.  The result is on the arena. */
   gpu_function *(*find)(const struct gpu_device *d, arena *a, rt_code *code, const char *symbol);
   /* Puts a launch into the stream's queue. */
   status (*launch)(rt_stream *s, const gpu_function *f, const gpu_launch *l);

@@ -123,7 +123,7 @@ static void note_access(rt_block_thread *thread, const void *at, int64_t bytes, 
   check_access(b, self, at, bytes, writes != 0);
 }
 
-/* Implements rt_block_thread.await: what arrives is written now. */
+/* Implements rt_block_thread.await.  For the search for races, a copy writes its destination when it arrives. */
 static void await_copies(rt_block_thread *thread, int32_t groups) {
   emulated_block *b = ((emulated_thread *)thread)->block;
   uint32_t self = (uint32_t)thread->thread;

@@ -61,7 +61,8 @@ bool gpu_kernel_is_recordable(const rt_thunk *t, const rt_run *r) {
   return true;
 }
 
-/* Returns the number of threads of a block: unless the kernel requires one, no more warps than there is work for. */
+/* Returns the number of threads of a block: what the kernel requires or, if it requires nothing, at most BLOCK_THREADS
+ * and no more warps than are needed for `all` threads. */
 static uint32_t threads_for(const kernel *k, int64_t all) {
   uint32_t needed = all < BLOCK_THREADS ? (uint32_t)((all + RT_BLOCK_WARP - 1) / RT_BLOCK_WARP * RT_BLOCK_WARP)
                                         : (uint32_t)BLOCK_THREADS;

@@ -33,7 +33,8 @@ typedef struct entry {
 } entry;
 
 struct gpu_race_check {
-  uint64_t now, barrier, exchange; /* the number of waits, and when the last ones were */
+  uint64_t now, barrier, exchange; /* now: the number of waits so far; barrier, exchange: `now` after the last wait at a
+                                      barrier, and after the last wait of either kind */
   entry *entries;                  /* a hash table with room for `cap` words, a power of two, at most half full */
   size_t n, cap;
 };
@@ -181,7 +182,7 @@ bool gpu_race_check_access(gpu_race_check *c, uint32_t thread, const void *at, i
 
 void gpu_race_check_exchange(gpu_race_check *c) { c->exchange = ++c->now; }
 
-/* What came before a barrier is ordered with all that follows. */
+/* Every access before a barrier is ordered with all accesses after it, so the table may be emptied if it is large. */
 void gpu_race_check_barrier(gpu_race_check *c) {
   c->barrier = c->exchange = ++c->now;
   if (c->n > MANY) {

@@ -1,10 +1,10 @@
 /* race_check.h - finds data races among the threads of an emulated block: two threads access the same bytes, one of
  * them writes, and neither a barrier nor, within their warp, an exchange of values comes between.
  *
- * On a GPU such accesses happen in any order, or partly.  The emulator has one order, in which most races do no harm,
- * so that comparing results misses them.  The caller says which threads access which bytes, in whatever order it runs
- * them, and when they have waited for each other.  It must run all threads of a warp up to their next wait before
- * another warp's, and all warps up to the next barrier before it goes on.  Races among blocks are not found. */
+ * On a GPU such accesses happen in any order or at the same time.  The emulator has one order, in which most races do
+ * no harm, so that comparing results misses them.  The caller says which threads access which bytes, in whatever order
+ * it runs them, and when they have waited for each other.  It must run all threads of a warp up to their next wait
+ * before another warp's, and all warps up to the next barrier before it goes on.  Races among blocks are not found. */
 #ifndef BACKEND_GPU_RUNTIME_RACE_CHECK_H
 #define BACKEND_GPU_RUNTIME_RACE_CHECK_H
 

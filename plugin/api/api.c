@@ -184,7 +184,7 @@ void api_release_model(oxla_model *model) {
 
 const char *oxla_model_backend(const oxla_model *model) { return model ? session_chosen_backend(model->session) : ""; }
 
-/* Returns the model's declarations; an empty one for NULL. */
+/* Returns what the model declares; for NULL, declarations without inputs and outputs. */
 static const compiler_model *source_of(const oxla_model *model) {
   static const compiler_model nothing;
   return model ? session_source(model->session) : &nothing;

@@ -11,8 +11,8 @@ static const compiler_carry *pairs_of(const oxla_run *run, uint32_t *n) {
   return session_carried(run->model->session, n);
 }
 
-/* Returns the index of the first pair with this output or this input, or the number of pairs if there is
- * none.  No pair has the output or input SIZE_MAX. */
+/* Returns the index of the first pair with this output or this input, or the number of pairs if there is none.  Callers
+ * look for one of the two and pass SIZE_MAX for the other, which no pair has. */
 static uint32_t find_pair(const oxla_run *run, size_t output, size_t input) {
   uint32_t n, k = 0;
   const compiler_carry *pairs = pairs_of(run, &n);

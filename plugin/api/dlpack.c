@@ -107,7 +107,7 @@ oxla_error *oxla_set_input_dlpack(oxla_run *run, const char *name, DLManagedTens
 
 /* An output as a tensor. */
 typedef struct exported {
-  DLManagedTensor tensor; /* the first member, by which the deleter finds the others */
+  DLManagedTensor tensor; /* its member manager_ctx points to this struct, for the deleter */
   oxla_model *model;
   int64_t shape[OXLA_MAX_RANK], strides[OXLA_MAX_RANK];
 } exported;

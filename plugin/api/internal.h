@@ -98,7 +98,8 @@ uint32_t api_carried_input(const oxla_run *run, size_t input);
 bool api_is_carried(const oxla_run *run, size_t input);
 /* Forgets the value of an input which the caller sets anew. */
 void api_drop_carried(oxla_run *run, size_t input);
-/* Puts the values of carried inputs into memory as run->compiled needs it.  Must be called before each execution. */
+/* Puts the values of carried inputs into memory of the run that has the room which the program run->compiled expects.
+ * Must be called before each execution. */
 STATUS_MUST_USE status api_place_carried(oxla_run *run);
 /* Makes carried outputs the values of their inputs.  Must be called after each execution. */
 void api_advance_carried(oxla_run *run);

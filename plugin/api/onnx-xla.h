@@ -255,18 +255,18 @@ typedef struct oxla_options {
    * executions use the tuned program, whose results may differ in the last digits.  "off": never.  "full": each set of
    * sizes is compiled and tuned before it first runs. */
   const char *specialise;
-  /* The megabytes of memory (of 2^20 bytes) that programs may take which are kept for further executions:
-   * code, steps, memory of runs, and weights in forms that no other program uses.  Those that were not used
-   * for the longest time are freed; a program in use is not.  What a program for all sizes keeps for one set
-   * of sizes is made again in microseconds, so it may take only a 128th part of this memory.  0 means 256, or
-   * twice the memory of the weights if that is more. */
+  /* The limit, in megabytes of 2^20 bytes, for the programs that are kept for further executions: their code, steps,
+   * memory of runs, and weights in forms that no other program uses.  Above the limit, the programs that were not used
+   * for the longest time are freed, but never a program in use.  What a program for all sizes keeps for one set of
+   * sizes is made again in microseconds, so it may take only a 128th part of this memory.  0 means 256, or twice the
+   * memory of the weights if that is more. */
   int program_memory;
   /* Outputs that are carried from each execution of a run to the next one.  The caller sets the inputs before
    * the first execution (the data of an empty input may be NULL), and later only to begin anew; oxla_rewind
-   * makes them shorter. If the output is its input with rows appended, both are in one array of the run,
-   * which has room to grow, and only the new rows are written; so are the elements that TensorScatter
-   * updates.  oxla_get_output copies what it returns. Other carried outputs are copied or change places with
-   * their inputs.  oxla_set_output is refused for carried outputs, and oxla_save for such models. */
+   * makes them shorter.  If an output is its input with rows appended, both are in one array of the run, which has room
+   * to grow, and only the new rows are written.  If an output is its input with elements updated by TensorScatter, only
+   * these elements are written.  Other carried outputs are copied or change places with their inputs.  For a carried
+   * output, oxla_get_output returns a copy, and oxla_set_output is refused; for a model that has one, oxla_save is. */
   const oxla_carried *carried;
   size_t n_carried;
   /* The sizes that symbolic dimensions of the inputs may have.  Programs for all sizes then serve the sizes
@@ -275,9 +275,9 @@ typedef struct oxla_options {
   const oxla_range *ranges;
   size_t n_ranges;
   /* The backend that takes the place of `backend` if its device cannot be used, for example because there is
-   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend
-   * tells which one is in use.  NULL (default): models whose device cannot be used fail.  A .oxla file is for
-   * one backend. */
+   * no driver; all other options then apply to this backend.  A warning is logged, and oxla_model_backend tells which
+   * of the two is in use.  NULL (default): loading the model then fails.  A .oxla file is for one backend, so this
+   * option does not apply to it. */
   const char *fallback;
 } oxla_options;
 
@@ -289,8 +289,8 @@ typedef struct oxla_options {
  * compilations, and executions that read them, return OXLA_IO.  But if a file is truncated while an execution reads it,
  * SIGBUS ends the process.  Where others may do that, read the file into your own memory and use oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
-/* Does the same for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a .oxla
- * file are copied unless they begin at a page boundary.  External data is not looked for. */
+/* Like oxla_load, for a file in memory, whose bytes must remain valid until the model is destroyed.  The bytes of a
+ * .oxla file are copied unless they begin at a page boundary.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */
@@ -309,8 +309,8 @@ const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
 /* Returns the declared type and dims of an input; a dimension without a fixed size is -1.  data and bytes are 0. */
 oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *out);
-/* Does the same for an output; the type is 0 if the model does not declare it.  The type and dims of the output that a
- * run computes are returned by oxla_get_output. */
+/* Like oxla_input_type, for an output; the type is 0 if the model does not declare it.  The type and dims of the output
+ * that a run computes are returned by oxla_get_output. */
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
 /* Return the name of a symbolic dimension of an input, or NULL. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
@@ -322,7 +322,7 @@ const char *oxla_metadata(const oxla_model *model, const char *key);
 
 /* Writes a .oxla file with all programs of this model that are kept in memory. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
-/* Returns the bytes of such a .oxla file, which the caller frees with oxla_free. */
+/* Returns the bytes of the .oxla file that oxla_save would write.  The caller frees them with oxla_free. */
 oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);
 /* Frees what oxla_save_memory or oxla_profile returned.  NULL is allowed. */
 void oxla_free(void *memory);
@@ -359,9 +359,9 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
-/* Makes the input of a carried output (oxla_options.carried) shorter: the next execution sees only its first
- * `length` elements along the dimension along which it grows.  The input's value must have been computed by
- * an execution, and must be at least that long. */
+/* Makes the input of a carried output shorter: the next execution sees only the input's first `length` elements along
+ * the dimension in which it grows (oxla_carried.axis).  The input's value must have been computed by an execution, and
+ * must be at least that long. */
 oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 /* Copies the data of all inputs that are set into memory of the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
@@ -369,8 +369,8 @@ oxla_error *oxla_keep_inputs(oxla_run *run);
  * `bytes` must be exactly the size of the output; an execution fails if the output has another size, or if a byte of
  * `data` belongs to an input or to another output.  But `data` may be the whole memory of one input, with the same
  * address and size: the execution replaces the input by the output.  If the output is that input with some elements
- * updated (by TensorScatter, ScatterElements, ScatterND), nothing else of it is written; other outputs are computed in
- * memory of the run and then copied.  After an execution that fails, the contents of such memory are undefined.  If
+ * updated (by TensorScatter, ScatterElements, ScatterND), only these elements are written; other outputs are computed
+ * in memory of the run and then copied.  After an execution that fails, the contents of such memory are undefined.  If
  * `data` is NULL, the output is written to memory of the run again. */
 oxla_error *oxla_set_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
@@ -482,9 +482,9 @@ typedef struct oxla_gpu {
 /* Returns the number of NVIDIA's GPUs that CUDA's driver sees.  If there is none, or no driver, *out is 0 and the
  * error, OXLA_UNSUPPORTED, tells why. */
 oxla_error *oxla_gpu_count(int *out);
-/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the one of number N.  Code is
- * compiled for the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that
- * is older than GPU 0, set oxla_options.cpu to that GPU's architecture. */
+/* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the GPU with number N.  Code is compiled for
+ * the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that is older than GPU 0,
+ * set oxla_options.cpu to that GPU's architecture. */
 oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */

@@ -204,7 +204,7 @@ static void add_times(const session_program *c, cli_case_report *report) {
   report->kernels += c->report.kernels_unique;
 }
 
-/* Compiles the case and saves the program to `image`.  Its session is closed before another is opened. */
+/* Compiles the case in a session of its own, which is closed again, and saves the program to `image`. */
 static status save(const cli_case *c, const session_options *options, const char *image, arena *a, data_sets *sets,
                    cli_case_report *report) {
   session *s;

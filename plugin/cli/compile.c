@@ -11,7 +11,7 @@
 /* A model, opened for compiling. */
 typedef struct opened_model {
   session *s;
-  session_inputs inputs; /* what the command line says of them */
+  session_inputs inputs; /* what the command line says of the model's inputs */
   const char *reason;    /* why the program is not for all sizes; NULL if it is, or if no size is open */
 } opened_model;
 
@@ -247,7 +247,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   TRY(cli_session_options(args, a, &options));
   options.keep_open = program && (!options.specialise || strcmp(options.specialise, "full") != 0);
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
-    options.specialise = "full"; /* this command runs nothing, so that tuning delays no run */
+    options.specialise = "full"; /* this command runs nothing, so no run has to wait for the tuning */
   }
   if (object) {
     return cli_write_object(args, &options, a);

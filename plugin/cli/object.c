@@ -28,7 +28,7 @@ static const char *name_of(const char *path) {
   return slash ? slash + 1 : path;
 }
 
-/* Returns the file's name without its ending, and that of a library without "lib". */
+/* Returns the file's name without its ending and, for a library, without "lib" at its beginning. */
 static const char *stem_of(arena *a, const char *path) {
   const char *name = name_of(path), *dot = strrchr(name, '.');
   name += !has_ending(path, ".o") && strncmp(name, "lib", 3) == 0 && dot > name + 3 ? 3 : 0;

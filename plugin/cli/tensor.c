@@ -56,7 +56,7 @@ static uint64_t next_random(uint64_t *state) {
 }
 
 /* Returns how many different values a random integer can have.  Integers of up to 8 bits are usually pixels or
- * quantised numbers; wider ones are usually indices into arrays of unknown length. */
+ * quantised numbers; wider ones are usually indices into arrays of unknown length, so they are only 0 or 1. */
 static int64_t integer_range(const dtype_info *t) { return t->bits <= 8 ? (int64_t)1 << t->bits : 2; }
 
 static status fill(dtype type, uint8_t *at, int64_t n, uint64_t seed, const mem_budget *time) {

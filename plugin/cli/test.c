@@ -15,7 +15,7 @@ typedef enum verdict { NOT_RUN, PASSED, FAILED, EXPECTED, CRASHED } verdict;
 
 enum { FLAG_FAILED = 1, FLAG_HOST = 2, FLAG_DIFFERS = 4 };
 
-/* The format of the first line of a worker's text, which has the times and the number of kernels of cli_case_report. */
+/* The format of the first line that a worker writes: the times and the number of kernels of cli_case_report. */
 #define TIMES_OUT "%.6f %.6f %.6f %.6f %" PRIu32
 #define TIMES_IN "%lf %lf %lf %lf %" SCNu32
 
@@ -165,7 +165,7 @@ static status run_cases(suite *s) {
   show(s);
   if (number) {
     fflush(stdout);
-    raise(number); /* ends by the signal that was received */
+    raise(number); /* ends this process by the signal that interrupted the tests */
   }
   return failed;
 }

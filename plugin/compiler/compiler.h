@@ -161,7 +161,7 @@ typedef struct support_report {
 /* The inputs and options for compiler_api.verify. */
 typedef struct compiler_verify_options {
   const literal *inputs; /* in the order of the model's inputs */
-  bool all_algorithms;   /* this member and those below are as in verify_options */
+  bool all_algorithms;   /* this member and all that follow mean the same as in verify_options */
   const char *folder;
   uint64_t seed;
   void (*progress)(void *data, const char *what, double share);
@@ -237,8 +237,9 @@ typedef struct compiler_api {
   status (*verify)(const compiler_model *s, const compile_request *request, const compiler_verify_options *o, arena *a,
                    verify_report *out);
   /* Explains what became of a node, which is given by its name or by the name of one of its outputs.  The text lists
-   * the instructions as which the node was imported, the pass that removed the last of them or the instructions of the
-   * final module that contain them, and the algorithm, thunks and buffers of these. */
+   * the instructions that the import made of the node.  If a pass has removed the last of them, the text names that
+   * pass; otherwise it lists the instructions of the final module that contain the rest of them, with their algorithm,
+   * thunks and buffers. */
   status (*explain)(const compiler_model *s, const compile_request *request, const char *node, arena *a,
                     const char **text);
   /* Returns the operators that the model uses, sorted. */

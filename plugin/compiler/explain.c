@@ -35,7 +35,7 @@ typedef struct explaining {
   arena *a;
   bool begun, folded;
   uint32_t operations;  /* the number of the node's operations, except constants, after the last pass so far */
-  const char *imported; /* the names of the operations as which the node was imported */
+  const char *imported; /* the names of the operations that the import made of the node */
   const char *gone;     /* the pass that removed the last of the node's operations; NULL if some are left */
   const char *left;     /* the lines of the final module that are about the node */
 } explaining;

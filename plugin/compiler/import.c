@@ -99,7 +99,8 @@ onnx_import_options compiler_import_options(arena *a, const compile_request *r) 
                                .eval = ref_fold};
 }
 
-/* Copies a module that was read as text.  Its symbols get the sizes of the request's inputs, unless they stay open. */
+/* Copies a module that was read as text.  Its symbols are replaced by the sizes of the request's inputs, unless the
+ * request is for all sizes or does not have the shapes of all inputs. */
 static status copy_hlo(const hlo_module *m, const compile_request *r, arena *a, hlo_module **out) {
   uint32_t n = m->entry->n_params, told = 0;
   shape *inputs = ARENA_NEW_N(a, shape, n);

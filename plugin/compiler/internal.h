@@ -29,9 +29,9 @@ typedef struct compiler_validity {
 
 /* Returns the options of the import that follow from a request: all but the inputs.  In import.c. */
 onnx_import_options compiler_import_options(arena *a, const compile_request *r);
-/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  *validity, which may
- * be NULL, is set on the arena, also after a failure.  *complete is set to false if the module is only the first
- * segment.  In import.c. */
+/* Imports the model, or copies the HLO, as a new module for the shapes and values of the request.  Sets *validity, also
+ * after a failure; what it points to is allocated on the arena.  validity may be NULL.  Sets *complete to whether the
+ * module is the whole model and not only its first segment.  In import.c. */
 STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_request *r, arena *a, hlo_module **out,
                                        compiler_validity *validity, bool *complete);
 

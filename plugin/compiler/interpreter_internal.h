@@ -10,7 +10,7 @@ typedef struct interpreted_node {
   interpreter_site *site;
   onnx_frame *outer;
   size_t number;               /* the node's index in `outer` */
-  const Onnx__NodeProto *node; /* with the attributes of the call of its function filled in (onnx_node_bind) */
+  const Onnx__NodeProto *node; /* references to attributes of a function are replaced (onnx_node_bind) */
 } interpreted_node;
 
 /* Returns true if the node has an input k with a value. */

@@ -49,8 +49,8 @@ static void find_parts(parts_call *c) {
   }
 }
 
-/* Evaluates all values that `names` lists.  Those that the import folded to constants stay constants in the new models,
- * since sizes may depend on them. */
+/* Evaluates all values that `names` lists.  Values that the import folded to constants become constants in the new
+ * models, too, since sizes may depend on them. */
 static status compute_values(parts_call *c) {
   hlo_module *m;
   bool complete;

@@ -1,5 +1,5 @@
-/* segment.c - finds a segment among those that were compiled for the same body (interpreter_site), and binds its
- * program to the sizes at hand. */
+/* segment.c - a body (a subgraph or function, interpreter_site) has several segments, compiled for different states and
+ * inputs; this finds the one that fits a run, and binds its program to the sizes of that run. */
 #include <pthread.h>
 #include <stdlib.h>
 #include <string.h>

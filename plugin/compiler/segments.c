@@ -291,7 +291,7 @@ static bool has_value(const compile_request *r, const char *name) {
   return has;
 }
 
-/* Returns the bits of the dimensions that neither the model nor the request fixes. */
+/* Returns a mask of the dimensions whose sizes neither the model nor the request fixes. */
 static uint32_t open_dims(const compile_request *r, const model_value *v) {
   uint32_t bits = v->shape.kind == SHAPE_UNRANKED ? UINT32_MAX : 0;
   for (int d = 0; d < v->shape.rank; d++) {

@@ -16,7 +16,8 @@ typedef struct used_array {
   const char *name;
   literal value; /* if data is NULL, the array must have this shape; otherwise also these contents */
   uint32_t n;    /* the number of elements of a sequence; 0 for an array */
-  /* As in onnx_array_use: elements that a parameter tells, or that need not be those of `value`. */
+  /* As in onnx_array_use, a mask of the elements that parameters tell.  In a segment for all sizes, these elements may
+   * differ from those of `value`. */
   uint64_t elements;
 } used_array;
 

@@ -1,5 +1,5 @@
-/* verify.c - verifies a model or each of its segments with verify/verify.h, and writes the parts in which it differs.
- */
+/* verify.c - verifies a model or each of its segments with verify/verify.h, and writes the nodes in which a difference
+ * was found as models of their own (part.h). */
 #include "plugin/compiler/verify.h"
 
 #include "plugin/compiler/backend.h"

@@ -73,7 +73,8 @@ typedef onnxStatus(ONNXIFI_ABI *onnxSetIOAndRunGraphFunction)(
     const foxiTensorDescriptorV1 *outputDescriptors, onnxMemoryFenceV1 *outputFence, onnxTraceEventList *traceEvents);
 typedef onnxStatus(ONNXIFI_ABI *onnxReleaseTraceEventsFunction)(onnxTraceEventList *traceEvents);
 /* Waits for an event; timeoutMs 0 means without limit.  After a timeout the call succeeds and the state is
- * NONSIGNALLED.  *messageLength is the room for the message, and then its length without the terminating NUL. */
+ * NONSIGNALLED.  *messageLength is the room for the message on entry, and its length without the terminating NUL on
+ * return. */
 typedef onnxStatus(ONNXIFI_ABI *onnxWaitEventForFunction)(onnxEvent event, uint32_t timeoutMs,
                                                           onnxEventState *eventState, onnxStatus *eventStatus,
                                                           char *message, size_t *messageLength);

@@ -130,7 +130,8 @@ static onnxStatus set_option(const char *name, const char *value) {
   return ONNXIFI_STATUS_SUCCESS;
 }
 
-/* Returns FALLBACK if there is not enough room.  *length is set to the length with its NUL in any case. */
+/* Returns FALLBACK if the value does not fit into *length bytes.  Sets *length to the bytes that the value needs,
+ * including its NUL, whether it fits or not. */
 static onnxStatus get_option(const char *name, char *value, size_t *length) {
   if (!name || !value || !length) {
     return ONNXIFI_STATUS_INVALID_POINTER;

@@ -84,8 +84,8 @@ static oxla_error *load(ifi_graph *g, size_t size) {
   return ifi_log_error(b, "graph", oxla_load_memory(g->bytes, size, &options, &g->model));
 }
 
-/* Weights are either in the model or given by descriptors.  If the model has any, the descriptors are not read, since
- * ONNX's own driver then passes a list that is not completely filled in. */
+/* Weights are either in the model or given by descriptors.  If the model contains weights, the descriptors are not
+ * read, since ONNX's own driver then passes a list that is not completely filled in. */
 static onnxStatus load_with_weights(ifi_graph *g, size_t size, const ifi_list *weights) {
   onnxStatus s = ifi_status(load(g, size));
   if (s || weights->n == 0 || oxla_initializer_count(g->model) > 0) {

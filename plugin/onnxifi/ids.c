@@ -17,8 +17,8 @@ static struct gpu_entry {
   char backend[16], name[32];
 } gpus[MOST_GPUS];
 
-/* Adds a GPU after the entries that the library lists, so that their numbers are the same on every machine.  A GPU that
- * cannot be described, or for which no code can be compiled, runs no graph and gets no ID. */
+/* Adds a GPU after the library's own entries (ifi_abi.ids), whose places are thus the same on every machine.  A GPU
+ * that cannot be described, or for which no code can be compiled, runs no graph and gets no ID. */
 static void add_gpu(int number, struct gpu_entry *e) {
   oxla_error *error = oxla_describe_gpu(number, &e->gpu.described);
   if (!error && *e->gpu.described.architecture) {

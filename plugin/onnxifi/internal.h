@@ -62,7 +62,7 @@ void ifi_release(ifi_object *o); /* o may be NULL */
 void *ifi_handle_create(ifi_object *o);
 /* Returns the object with a reference for the caller; NULL if the handle is not a live one of that kind. */
 void *ifi_handle_get(void *handle, ifi_kind kind);
-/* Does the same and makes the handle invalid; the caller gets the handle's reference. */
+/* Like ifi_handle_get, but makes the handle invalid; the caller gets the reference that the handle had. */
 void *ifi_handle_take(void *handle, ifi_kind kind);
 
 /* --- backends --- */
@@ -100,7 +100,7 @@ extern ifi_defaults ifi_the_defaults;
 
 /* Returns the status that corresponds to the error, and frees the error.  NULL gives SUCCESS. */
 onnxStatus ifi_status(oxla_error *error);
-/* Does the same for errors that the client's descriptors cause: INVALID_ARGUMENT then becomes one of the statuses
+/* Like ifi_status, for errors that the client's descriptors cause: INVALID_ARGUMENT then becomes one of the statuses
  * MISMATCHING_*. */
 onnxStatus ifi_descriptor_status(oxla_error *error);
 /* Prints a line to standard error if the backend's log level includes `level`. */

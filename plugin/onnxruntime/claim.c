@@ -1,9 +1,12 @@
 /* claim.c - chooses the nodes that the provider takes, in partitions that are each compiled as one.
  *
- * A partition must be convex: no path leaves it and comes back.  The level of a node counts the edges from a node that
- * is not taken to one that is taken, on the path to the node that has most of them.  So the taken nodes of one level
- * are convex: they are a partition.  Whether nodes can be taken is found by importing them, not by a list of operators:
- * first the graph as a whole, then each partition, until all of them can be imported. */
+ * A partition must be convex: no path leaves it and comes back.  Nodes are divided into partitions by their levels.
+ * Each path to a node has a number of edges that lead from a node that is not taken to one that is taken; the level of
+ * the node is the largest such number.  A path that leaves the taken nodes of a level comes back to taken nodes only at
+ * a higher level, so the taken nodes of one level are convex: they are a partition.
+ *
+ * Whether nodes can be taken is found by importing them, not by a list of operators: first the graph as a whole, then
+ * each partition, until all of them can be imported. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,7 +20,7 @@ enum { MOST_ROUNDS = 8 };
  * element of a contraction as PRODUCTS_EACH steps. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
-/* A value and the index of the node that computes it. */
+/* A value and where it comes from. */
 typedef struct value {
   const char *name;
   size_t maker; /* the index of the node that computes it; SIZE_MAX if no node of this graph does */

@@ -138,7 +138,8 @@ static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t 
   return f->p->api->GetTensorMutableData(value, data);
 }
 
-/* Sets the memory of outputs whose size is known to that of ONNX Runtime; open[k] is true for the others. */
+/* Makes the run write each output whose size is known to memory of ONNX Runtime.  Sets open[k] to true for the other
+ * outputs. */
 static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;
@@ -173,8 +174,8 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
   uint64_t last = r->sizes;
   ORT_TRY(set_inputs(f, context, run, &r->sizes));
   ORT_TRY(ort_from_error(f->p, "compiling", oxla_compile(run)));
-  if (r->sizes != last) { /* a program may have been compiled for these sizes, which reads mapped weights that need
-                             not stay in memory afterwards */
+  if (r->sizes != last) { /* a program may have been compiled for these sizes; compiling reads mapped weights, which
+                             need not stay in memory afterwards */
     ort_kept_drop(&f->kept);
   }
   ORT_TRY(place_outputs(f, context, run, open));
@@ -261,8 +262,9 @@ static void log_warning(void *provider, oxla_log_level level, const char *line) 
   }
 }
 
-/* Returns the options for loading the model.  `log` is set only if there is a fallback, so that a warning
- * tells that it is in use: with `log`, each run formats a line that log_warning does not show. */
+/* Returns the options for loading the model.  `log` is set only if there is a fallback, since a warning then says that
+ * the fallback is in use.  Otherwise a log function would only cost time: each run would format a line that log_warning
+ * does not show. */
 static oxla_options options_of(const fused *f, const ort_weights *w) {
   const ort_options *o = &f->p->options;
   return (oxla_options){.size = sizeof(oxla_options),

@@ -194,8 +194,9 @@ OrtStatus *ort_compare(const ort_provider *p, const char *name, const oxla_tenso
 OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, size_t *size);
 /* Compiled models in nodes of ONNX models (context.c). ort_is_context returns true if the node holds a model that this
  * provider compiled.  ort_context_open opens that model: it sets *file if the model is in a file, or *mapped and *size
- * if the node itself contains it; the model is then the first *size bytes of *mapped.  It leaves the other one as the
- * caller has set it: *file to -1, *mapped to an empty span.  The caller releases both, also after a failure.
+ * if the node itself contains it; the model is then the first *size bytes of *mapped.  Before the call, the caller sets
+ * *file to -1 and *mapped to an empty span; the one that is not needed stays so.  The caller releases both, also after
+ * a failure.
  * ort_context_write makes a node that holds `bytes`. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
 OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,

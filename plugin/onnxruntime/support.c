@@ -35,8 +35,8 @@ static OrtStatus *all_possible(const ort_provider *p, const ort_graph *g, bool *
   return NULL;
 }
 
-/* Checks that the nodes of a body can be imported.  Importing the node that has the body does not check a body that may
- * never run. */
+/* Checks that the nodes of a body can be imported.  This is needed because importing the node
+ * that has the body skips a body that may never run. */
 static OrtStatus *body_possible(const ort_provider *p, const OrtGraph *body, bool *ok) {
   ort_graph g = {0};
   OrtStatus *failed = ort_graph_read(p, body, &g);

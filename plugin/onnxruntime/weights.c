@@ -2,8 +2,9 @@
  * compiling.
  *
  * Most constants are in the model's file or in files of external data, whose names ONNX Runtime tells.  They are read
- * from these files, which are mapped.  A compiled program often has a packed copy of a constant; the pages of the
- * mapped original can then leave memory, which those of a copy could not.  Other constants are copied. */
+ * from these files, which are mapped.  A compiled program often has a packed copy of a constant and no longer needs the
+ * original.  The system can then drop the original's pages from memory, since they are mapped from a file.  Other
+ * constants are copied. */
 #include <fcntl.h>
 #include <search.h>
 #include <stdio.h>

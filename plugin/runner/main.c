@@ -131,7 +131,7 @@ typedef struct call {
   int argc;
   char **argv;
   arena *arena;
-  mem_budget budget; /* of everything: what --max-memory bounds */
+  mem_budget budget; /* counts all memory of the program; --max-memory is its limit */
   int code;
 } call;
 

@@ -9,7 +9,7 @@
 #include "runtime/program/sizes.h"
 #include "runtime/program/told.h"
 
-enum { ALIGN = 64 }; /* the alignment of results; those with less would be copied */
+enum { ALIGN = 64 }; /* the alignment of results; less aligned ones would be copied */
 
 /* --- files --- */
 

@@ -242,8 +242,9 @@ static const rt_image *get(const session *s, arena *a, content_key key) {
   return content_store_get(&s->cache->store, a, s->cache->model, key);
 }
 
-/* Copies the program, which is in a mapped file, to `a`.  Weights are not copied: the copy uses those in the weight
- * pool, and for others those in the file, which then stays mapped. */
+/* Copies the program, which is in a mapped file, to `a`.  Weights are not copied: the copy uses the arrays of the
+ * weight pool.  Weights that the pool does not have yet are registered where they are in the file, which then stays
+ * mapped. */
 static const rt_program *take(session *s, const rt_program *p, arena *a) {
   compile_cache *c = s->cache;
   if (rt_weight_pool_register(s->weight_pool, p, c->mapped)) {
@@ -447,8 +448,7 @@ static void put_weights(session *s, arena *a, const rt_program *p, content_key k
   }
 }
 
-/* Returns true if the program's constants that are in `weights`, too, have at least half of the bytes of all its
- * constants. */
+/* Returns true if at least half of the bytes of the program's constants are in `weights`, too. */
 static bool has_most(const rt_program *weights, const rt_program *p) {
   uint64_t all = 0, there = 0;
   for (uint32_t k = 0; k < p->n_constants; k++) {

@@ -36,8 +36,8 @@ void compile_cache_map_kernels(session *s, rt_weight_pool *pool);
  * Thread-safe. */
 void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n);
 
-/* Like compile_cache_find and compile_cache_put, for program number `number` of those for all sizes, counted
- * from 0. None of them depends on the contents of an input (rt_io.value). */
+/* Like compile_cache_find and compile_cache_put, for the model's programs for all sizes, which are numbered from 0.
+ * They have no parameter `inputs`, since none of these programs depends on the contents of an input (rt_io.value). */
 const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);
 void compile_cache_put_general(session *s, uint32_t number, session_program *c);
 

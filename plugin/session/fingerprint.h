@@ -4,9 +4,10 @@
  * another.  A file that was read once is recognised without reading it again: its fingerprint contains its device,
  * inode, size and times of change together with the key, and is valid until the next boot.
  *
- * A change of the file is always noticed.  It changes the file's ctime, which programs cannot set.  A fingerprint is
- * only written when the ctime is two seconds in the past, since a change that follows another within the resolution of
- * the clock would leave the ctime the same.  In addition, samples of the bytes, spread over the file, are compared. */
+ * A change of a file is always noticed, since it changes the file's ctime, which programs cannot set.  Only a change
+ * that follows another within the resolution of the clock would leave the ctime the same; therefore a fingerprint is
+ * not written before the ctime is two seconds in the past.  In addition, samples of the bytes, spread over the file,
+ * are compared. */
 #ifndef PLUGIN_SESSION_FINGERPRINT_H
 #define PLUGIN_SESSION_FINGERPRINT_H
 

@@ -163,8 +163,8 @@ static session_program *take_replaced(session *s) {
   return c;
 }
 
-/* Returns true if running the program reads a mapped file: if its constants are in one, if it is from a .oxla file, or
- * if it is NULL, since segments are compiled from the model's file during a run. */
+/* Returns true if running the program reads a mapped file: if constants of the program are in one, or if the session
+ * was opened from a .oxla file.  Also true if `p` is NULL: segments are compiled from the model's file during a run. */
 static bool reads_file(const session *s, const rt_program *p) {
   bool reads = !p || s->image;
   for (uint32_t k = 0; !reads && k < p->n_constants; k++) {
@@ -225,8 +225,8 @@ static uint64_t most_bytes_of_bindings(const session *s) {
   return most_bytes(s) / PART;
 }
 
-/* Measures again how much memory the programs for one set of sizes take, since runs may have added arenas.  A
- * weight that several programs share counts in part for each of them.  The caller holds the lock. */
+/* Measures again how much memory the programs for one set of sizes take, since runs may have added arenas.  The bytes
+ * of a weight that n programs share count with an n-th part for each of them.  The caller holds the lock. */
 static void measure_compiled(session *s) {
   s->compiled.bytes = 0;
   for (session_program *c = s->compiled.first; c; c = c->next) {
@@ -322,8 +322,8 @@ void session_free_programs(session *s) {
 
 /* --- carried outputs (oxla_options.carried) ---
  *
- * A program for all sizes may write carried outputs in place.  For each of them it has a parameter behind those of the
- * inputs: the memory, which has room for more elements than the output has now. */
+ * A program for all sizes may write carried outputs in place.  For each such output it has a parameter after those of
+ * the inputs: the memory of the output, which has room for more elements than the output has now. */
 
 /* Returns the pair whose output is carried in parameter k of the program, or NULL. */
 static const compiler_carry *pair_of(const session *s, const rt_program *p, uint32_t k) {
@@ -454,7 +454,7 @@ const char *session_exact_reason(session *s) {
   return reason;
 }
 
-/* Sets shapes[] to the shapes of the program's parameters.  Returns false if one is not known. */
+/* Sets shapes[] to the shapes of the program's parameters.  Returns false if a dimension is not known. */
 static bool shapes_of(const session *s, const session_inputs *inputs, const rt_program *p, shape *shapes) {
   bool known = true;
   for (uint32_t k = 0; k < p->n_params; k++) {
@@ -466,7 +466,8 @@ static bool shapes_of(const session *s, const session_inputs *inputs, const rt_p
   return known;
 }
 
-/* Checks that the program serves these sizes.  It need not be loaded, which may be possible on another machine only. */
+/* Checks that the program serves these sizes.  The program need not be loaded, so this also works for a program that
+ * only another machine can load. */
 static status check_sizes(const rt_program *p, const shape *shapes) {
   int64_t *values = malloc((p->n_sizes + (size_t)1) * sizeof *values);
   status failed = values ? rt_sizes_evaluate(p, shapes, values) : status_error(STATUS_RESOURCE, "out of memory");
@@ -581,8 +582,9 @@ static void free_replaced(session *s) {
 }
 
 void session_begin_work(session *s) {
-  atomic_fetch_add(&s->begun, 1); /* comes first, so that whoever reads 0 from `busy` after this work reads a `begun`
-                                     that counts it */
+  /* `begun` is incremented before `busy`, so that a thread that reads `busy` as 0 after this work has ended then reads
+   * a `begun` that counts this work. */
+  atomic_fetch_add(&s->begun, 1);
   atomic_fetch_add(&s->busy, 1);
 }
 

@@ -1,7 +1,8 @@
 /* ranges.c - compiles programs ahead of time for the ranges of sizes of the options (session_options.ranges). */
 #include "plugin/session/internal.h"
 
-/* Programs are compiled for all corners of the first MOST_RANGES ranges; each further range has its largest size. */
+/* A corner has the least or the largest size of each of the first MOST_RANGES ranges, and the largest size of each
+ * further range.  Programs are compiled until all corners are served. */
 enum { MOST_RANGES = 4 };
 
 /* Sets the sizes of the dimensions that have ranges.  Bit k of `corner` says which size range k gives, if it is one of
@@ -16,8 +17,8 @@ static void move_to_corner(const session *s, const model_value *v, uint32_t corn
   }
 }
 
-/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The contents in `told`
- * are used only for inputs whose shape at this corner is that in `told`. */
+/* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The contents of an input
+ * in `told` are used only if the input has the same shape at this corner as in `told`. */
 static status compile_corner(session *s, const session_inputs *told, uint32_t corner, arena *a) {
   session_inputs inputs = *told;
   uint32_t n = s->source->n_inputs;

@@ -65,7 +65,8 @@ static bool is_open(const rt_program *p, uint32_t k) {
   return false;
 }
 
-/* Returns the shape of an output as the caller sees it, which is without the room in memory that the session keeps. */
+/* Returns the shape of an output as the caller sees it: of an output that is kept in memory with room, only the part
+ * that is defined. */
 static shape result_shape(const rt_io *io, bool kept) {
   shape out = io->shape;
   if (io->has_room && kept) {

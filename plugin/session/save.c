@@ -41,7 +41,7 @@ static status save_guarded(void *data) {
   }
   CHECK_THAT(s->compiled.n || s->n_generals, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
   image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
-  uint32_t n = image.n_programs; /* the list begins with the newest program */
+  uint32_t n = image.n_programs; /* the session's lists begin with the newest program, the file ends with it */
   for (const session_program *c = s->compiled.first; c; c = c->next) {
     if (c->program) {
       image.programs[--n] = without_names(x->scratch, c->program);

@@ -113,7 +113,8 @@ const dim_range *session_range_of(const session *s, const model_value *v, int d)
   return NULL;
 }
 
-/* Returns the size that is taken for a dimension for which nothing gives one; -1 if that is an error. */
+/* Returns the size that is assumed for a dimension whose size is not known; -1 if a size that is not known is an
+ * error. */
 static int64_t likely_size(const session *s, const model_value *v, int d) {
   const dim_range *r = session_range_of(s, v, d);
   return r ? r->most : s->options.open_dim ? s->options.open_dim : -1;
@@ -199,9 +200,9 @@ static status make_segments(session *s, const compiler_api *compiler, const sess
   return NULL;
 }
 
-/* Returns how much to tune for the next shapes.  With RT_TUNE_FAST only the first program of a session is tuned by
- * measuring, so that new shapes do not take seconds; and session_compile measures it only with SPECIALISE_FULL, since
- * otherwise specialise.c does so in the background.  The caller holds the lock. */
+/* Returns the tuning with which the next program is compiled.  With RT_TUNE_FAST only the first program of a session is
+ * tuned by measuring, so that new shapes do not take seconds.  Even for the first one, session_compile measures only
+ * with SPECIALISE_FULL, since otherwise specialise.c measures in the background.  The caller holds the lock. */
 static rt_tune tune_of_next(const session *s) {
   rt_tune wanted = s->options.compile.tune;
   return wanted == RT_TUNE_FAST && (s->compiled.n || s->n_generals || s->specialise != SPECIALISE_FULL) ? RT_TUNE_KNOWN
@@ -310,8 +311,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   return session_bind(s, c->inputs, &c->out, NULL);
 }
 
-/* Calls compile_general if a program for all sizes is wanted.  That the model cannot be compiled so is an error only if
- * options.keep_open requires it; otherwise s->exact_reason is set. */
+/* Calls compile_general if a program for all sizes is wanted.  If the model cannot be compiled for all sizes, this is
+ * an error only if options.keep_open requires such a program; otherwise s->exact_reason is set. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;
@@ -399,8 +400,8 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-/* Checks an input against the model's declaration.  For a .oxla file only types and ranks are checked,
- * since it has no declaration: its dims are those of one of its programs. */
+/* Checks an input against the model's declaration.  For a .oxla file only types and ranks are checked, since the file
+ * has no declaration: s->source has the dims of one of its programs. */
 static status check_input(const session *s, uint32_t k, const shape *given) {
   const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY;

@@ -93,8 +93,8 @@ typedef struct session_program {
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
-  /* Zeros for a program from a .oxla file or the cache.  Of one that was tuned in the background only new_code is set.
-   */
+  /* Zeros for a program from a .oxla file or the cache.  For a program that was tuned in the background only new_code
+   * is set. */
   rt_report report;
   bool from_cache;
   double compile_seconds, load_seconds;
@@ -132,15 +132,16 @@ typedef struct session_inputs {
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
   uint64_t deadline;
-  /* The extent of the memory with room in which outputs are carried, along the dimensions along which they
-   * grow. session_compile raises it if it is too little.  NULL if nothing is carried. */
+  /* How many elements the memory of each carried output has room for, along the dimension along which the output grows.
+   * session_compile raises *room if it is too small.  NULL if nothing is carried. */
   int64_t *room;
 } session_inputs;
 
 /* Returns the outputs that are carried. */
 const compiler_carry *session_carried(const session *s, uint32_t *n);
-/* Returns true if the program writes output k to the memory of the carried input that the caller passes.  It may also
- * be able to write outputs in place that the options do not name (rt_io.carried). */
+/* Returns true if the options say that output k is carried, and the program writes the output to the memory of its
+ * input that the caller passes.  The program may write other outputs in place, too (rt_io.carried); for these the
+ * function returns false. */
 bool session_keeps_output(const session *s, const rt_program *p, uint32_t k);
 
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
@@ -164,8 +165,8 @@ bool session_program_is_replaced(const session_program *c);
 /* Returns the programs for all sizes, the newest first (session_program.next), or NULL if there are none.  They stay
  * until the session is closed. */
 const session_program *session_generals(session *s);
-/* Returns why each set of sizes gets a program of its own although the model leaves sizes open; NULL if programs for
- * all sizes are possible, as far as is known. */
+/* Returns why each set of sizes gets a program of its own although the model leaves sizes open.  Returns NULL if
+ * programs for all sizes may be possible. */
 const char *session_exact_reason(session *s);
 /* Waits until no program is being tuned in the background any more.  If no tuning was begun so far, first begins to
  * tune a program for the last sizes, if they may get one of their own. */
@@ -201,7 +202,7 @@ void session_output_finish(session *s, session_output *o);
 
 /* Runs the model.  An output for which session_keeps_output returns true is written to the memory of its
  * input's value, which has *room elements along the dimension along which the output grows; `given` must then
- * be NULL.  The inputs must have values for all inputs; shapes are only needed if c->program is NULL.
+ * be NULL. `inputs` must have a value for each input of the model; shapes are only needed if c->program is NULL.
  * `outputs` has an entry for each output of the model. `seed` is for random operators; NULL means a new one
  * for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,

@@ -135,9 +135,9 @@ static uint64_t await_idle(void *data) {
   return atomic_load(&s->begun);
 }
 
-/* Waits until no other session of this process measures, and takes `slot`.  In a forked child, `slot` may be the
- * parent, whose threads the child does not have; then it is taken at once.  Returns false if the specialisation was
- * cancelled. */
+/* Waits until no other session of this process measures, and takes `slot`.  In a forked child, `slot` may have the
+ * number of the parent, whose threads the child does not have; then it is taken at once.  Returns false if the
+ * specialisation was cancelled. */
 static bool take_slot(const specialisation *x) {
   for (;;) {
     int none = 0, other = atomic_load(&slot);
@@ -166,7 +166,8 @@ static void lower_priority(void) {
 }
 
 /* A compile_request.imported function.  Gives up the turn (session_take_turn), except for a model with files of
- * external data, since another import might map more of them meanwhile. */
+ * external data: the compilation still searches the list of these files that are mapped, and another import could
+ * extend this list meanwhile. */
 static void is_imported(void *data) {
   specialisation *x = data;
   if (x->s->source->n_files == 0) {
@@ -179,7 +180,7 @@ static void is_imported(void *data) {
 
 static void destroy_pool(void *pool) { rt_weight_pool_destroy(pool); }
 
-/* Makes x->pool, with those arrays of the first program that have names by which pools find them.  They still belong to
+/* Makes x->pool and registers the constants and code of the first program in it as shared arrays, which still belong to
  * that program. */
 static status create_pool(specialisation *x) {
   session *s = x->s;

@@ -26,8 +26,9 @@ bool specialise_wants(const session *s, const session_program *c);
 /* Starts to tune the program, which is in one of the session's lists.  If there is no memory or no thread for that,
  * nothing happens.  The caller has the turn (session_take_turn). */
 void specialise_begin(session *s, session_program *c);
-/* Counts a run of a binding of a program for all sizes.  If its sizes have come often (the first ones: a few times),
- * begins to tune a program for them, unless another thread has the turn, or another program is being tuned. */
+/* Counts a run of a binding of a program for all sizes.  If the sizes of the binding have come often, begins to tune a
+ * program for them, unless another thread has the turn, or another program is being tuned.  As long as no program of
+ * the session was tuned, a few times are enough. */
 void specialise_after_run(session *s, session_program *c);
 /* Cancels what specialise_begin has started and waits for its end, which takes some milliseconds.  It takes longer if
  * the program is provisional (rt_compile_options) and the session has a cache: the model is then compiled once more,

@@ -51,9 +51,9 @@ typedef struct content_store_entry {
 /* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
  * one of these files does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
-/* Does the same for the file of weights that the model's programs share. */
+/* Like content_store_get, for the file of weights that the model's programs share. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
-/* Does the same for an entry of content_store_list. */
+/* Like content_store_get, for an entry of content_store_list. */
 rt_image *content_store_get_entry(content_store *c, arena *a, const content_store_entry *e);
 /* Store a program, weights or kernels.  Errors, such as that of a full disk, leave no file.  The file gets its own key
  * as text in place of image.producer, so that content_store_get can check that the file belongs to the key. */

@@ -43,8 +43,8 @@ typedef struct checking {
   atomic_bool bad;
 } checking;
 
-/* The array is checked in parts by several threads.  With n pairs of bounds, a part has n * PART elements (PART if n is
- * 0), and checking it takes some microseconds. */
+/* The array is checked in parts by several threads.  With n limits (bounds.n), a part has n * PART elements (PART if n
+ * is 0), and checking it takes some microseconds. */
 enum { PART = 1 << 15 };
 
 static void check_parts(void *data, int64_t begin, int64_t end) {

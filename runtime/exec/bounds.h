@@ -5,7 +5,8 @@
 
 #include "runtime/program/target.h"
 
-/* Returns the config of a check (base/tensor/bounds.h).  The limits are the thunk's sizes. */
+/* Returns the config of a check: `what` and `from_end` as in `bounds` (base/tensor/bounds.h).  The limits are not in
+ * the config; they are the thunk's sizes. */
 rt_span rt_bounds_config(arena *a, const char *what, bool from_end);
 status rt_load_check(rt_thunk *t, rt_loader *l);
 status rt_bind_check(rt_thunk *t, arena *a);

@@ -3,7 +3,8 @@
 
 #include <inttypes.h>
 
-/* Counters are made when a program runs, as many as its thunks need. */
+/* The bound for buffers of counters.  Their space is made when a program runs, as large as its thunks need, so the
+ * bound only has to refuse sizes that no program has. */
 #define MOST_COUNTER_BYTES ((uint64_t)1 << 40)
 
 static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
@@ -66,8 +67,8 @@ static bool may_overlap(rt_access access, const rt_buffer *input, const rt_buffe
                                           rt_buffer_bytes(input) == rt_buffer_bytes(output));
 }
 
-/* Checks that no output of a thunk overlaps another output, or an input that the thunk may still read after writing it.
- */
+/* Checks that no output of a thunk overlaps another output, or an input that the thunk may still read after it began
+ * to write the output. */
 static status check_overlaps(const rt_thunk *t) {
   for (uint32_t w = t->n_inputs; w < t->n_buffers; w++) {
     for (uint32_t k = 0; k < w; k++) {

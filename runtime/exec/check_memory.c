@@ -40,7 +40,7 @@ rt_checker *rt_checker_create(arena *a, rt_run *run) {
   for (uint32_t k = 0; k < p->n_results; k++) {
     uint64_t bytes = (uint64_t)shape_bytes(&p->results[k].shape);
     c->run.results[k] = track(a, run->results[k], bytes);
-    for (uint64_t at = 0; p->results[k].in_place && at < bytes; at++) { /* it begins with its parameter's contents */
+    for (uint64_t at = 0; p->results[k].in_place && at < bytes; at++) { /* the memory holds a parameter's contents */
       c->run.results[k].marks[at] = MARK_DEFINED;
     }
   }

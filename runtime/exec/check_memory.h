@@ -6,7 +6,7 @@
  * Each thunk runs in guarded memory of its own (trial.h), two or three times.  The following is an error:
  *   - an access outside of the thunk's buffers, or a write to an input
  *   - an output that changes if it shares memory with an input: the thunk writes it while it still reads the input
- *   - in a concurrent group, a thunk that writes memory which a thunk of another member uses
+ *   - in a concurrent group, a thunk that writes memory which a thunk of another body of the group uses
  *   - undefined bytes in a result of the run, in the condition of a loop or conditional, or in the inputs of a thunk
  *     without outputs, which only decides whether the run fails
  *

@@ -1,6 +1,6 @@
 /* control.c - the common thunk kinds copy, while, conditional and concurrent; bounds.c and random.c have the other
- * ones.  All targets share them.  On a device, copies are work of the run's stream, and what decides about control flow
- * is read after waiting for the stream. */
+ * ones.  All targets share them.  On a device, copies are work of the run's stream, and the value that decides a loop
+ * or a conditional is read after waiting for the stream. */
 #include <string.h>
 
 #include "runtime/exec/bounds.h"
@@ -66,8 +66,8 @@ static bool is_copy_recordable(const rt_thunk *t, const rt_run *r) {
   return from == to || from + (uintptr_t)rt_buffer_bytes(in) <= to || to + (uintptr_t)rt_buffer_bytes(out) <= from;
 }
 
-/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  A size, if
- * there is one, says how often the body runs, so that the condition need not be computed.  Copies between initial
+/* --- while: the bodies are [condition, body].  The only buffer is a pred[], which the condition writes.  If the thunk
+ * has a size, the body runs that many times, so the condition need not be computed.  Copies between initial
  * values, carried values and roots are thunks of their own, before the loop and at the end of the body. --- */
 
 static status load_while(rt_thunk *t, rt_loader *l) {
@@ -142,7 +142,7 @@ static status run_conditional(const rt_thunk *t, rt_run *r) {
 }
 
 /* --- concurrent: bodies that do not depend on each other, each on one thread.  They run one after the other if there
- * is a profiler, which has one clock, a checker, or a device, whose stream only one thread at a time may use. --- */
+ * is a checker, a profiler (it has only one clock) or a device (only one thread at a time may use its stream). --- */
 
 enum { MAX_MEMBERS = 256 };
 
@@ -166,7 +166,7 @@ static status run_member(void *data) {
 static void run_members(void *data, int64_t begin, int64_t end) {
   member *members = data;
   for (int64_t k = begin; k < end; k++) {
-    members[k].failed = guard_run(run_member, &members[k]); /* the caller's guard_run is not for threads of the pool */
+    members[k].failed = guard_run(run_member, &members[k]); /* a guard_fail cannot leave its thread */
   }
 }
 

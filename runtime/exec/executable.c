@@ -62,7 +62,7 @@ static const rt_thunk_kind *find_in(const rt_thunk_kind *kinds, uint32_t n, cons
   return NULL;
 }
 
-/* Finds a thunk kind.  The target's own kinds come before the common ones. */
+/* Finds a thunk kind by its name.  If the target and the common kinds both have one, that of the target is taken. */
 static const rt_thunk_kind *find_kind(const rt_target *target, const char *name) {
   const rt_thunk_kind *own = find_in(target->kinds, target->n_kinds, name);
   return own ? own : find_in(rt_common_kinds, rt_n_common_kinds, name);
@@ -309,7 +309,7 @@ static status take_run_memory(rt_executable *e, const rt_binding *b, rt_run_memo
   return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, counter_bytes, out);
 }
 
-/* Keeps the memory for later runs, unless a run has failed that may have left counters other than 0. */
+/* Keeps the memory for later runs, unless it has counters and the run failed: they may then be other than 0. */
 static void give_run_memory(rt_executable *e, rt_run_memory *m, bool failed) {
   if (failed && m->counters) {
     rt_run_memory_destroy(m);

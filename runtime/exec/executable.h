@@ -21,8 +21,8 @@ uint64_t rt_executable_bytes(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);
 
-/* A program with numbers for all sizes, which never changes and may be run from many threads at once.  binding.h makes
- * one of a program for many sizes. */
+/* A program with numbers for all sizes, which never changes and may be run from many threads at once.  rt_bind
+ * (binding.h) makes one from a program for many sizes. */
 typedef struct rt_binding {
   const rt_executable *executable; /* must live as long as the binding */
   const rt_program *program;       /* all of its sizes are numbers */
@@ -59,10 +59,11 @@ typedef struct rt_run_options {
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 
-/* Returns how many bytes of RT_COUNTERS the thunks need, whose sizes are numbers. */
+/* Returns how many bytes of RT_COUNTERS the thunks of the sequence need.  All sizes must be numbers. */
 uint64_t rt_counter_bytes(const rt_sequence *s);
 
-/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status. */
+/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status, and returns the
+ * status.  NULL stays NULL. */
 status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t);
 
 /* Runs a thunk. */
@@ -75,7 +76,7 @@ STATUS_MUST_USE status rt_run_sequence(const rt_sequence *s, rt_run *r);
  * last branch. */
 int64_t rt_branch_of(dtype type, const void *index, uint32_t n);
 
-/* The thunk kinds of every target that works in host memory: "copy" (one input and one output, with any strides),
+/* The thunk kinds that every target has besides its own: "copy" (one input and one output, with any strides),
  * "while", "conditional", "concurrent", "check" (bounds.h), "run-seed" (one output, u64[]: the seed of the run) and
  * "mt19937" (input: its seed, u64[1]; output: u32 or u64, dense). */
 extern const rt_thunk_kind rt_common_kinds[];

@@ -80,7 +80,7 @@ static status new_constant(const rt_device *d, rt_stream *s, const void *data, s
   void *copy;
   TRY(rt_memory_take(d, NULL, bytes, "a constant", NULL, &copy));
   status failed = bytes ? d->copy(s, RT_UPLOAD, copy, data, bytes) : NULL;
-  /* the copy is complete before another program, which has another stream, finds it */
+  /* waits here, since another program, whose stream does not wait for this one, may find the copy at once */
   failed = failed ? failed : d->await(s, NULL);
   constant *c = failed ? NULL : malloc(sizeof *c);
   if (!c) {

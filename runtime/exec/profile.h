@@ -17,7 +17,7 @@ typedef struct rt_profiled {
   uint32_t n_nodes;
   const rt_node *nodes;
   uint32_t contraction;
-  int64_t operations, bytes; /* for one call; if the thunk does not state `bytes`, the sizes of its buffers are added */
+  int64_t operations, bytes; /* of one call; if the thunk does not state `bytes`, the sum of the sizes of its buffers */
   uint64_t calls;            /* the number of calls in all runs together */
   uint32_t depth;            /* the number of bodies of control flow around the thunk */
   uint32_t cap;

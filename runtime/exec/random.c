@@ -25,8 +25,8 @@ status rt_bind_mt19937(rt_thunk *t, arena *a) {
   return NULL;
 }
 
-/* Fills the output with words of the Mersenne twister.  A u64 consists of two words, the low one first, as hosts are
- * little-endian. */
+/* Fills the output with words of the Mersenne twister.  A u64 consists of two words, the low one first: that is their
+ * order in memory, since hosts are little-endian. */
 status rt_run_mt19937(const rt_thunk *t, rt_run *r) {
   enum { CHUNK = 1 << 16 };
   const rt_buffer *bits = &t->buffers[1];

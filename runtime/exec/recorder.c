@@ -9,7 +9,7 @@ enum {
   LEAST_TO_RECORD = 2 /* the fewest thunks of a recording; fewer are as fast without one */
 };
 
-/* Thunks that follow each other in a sequence: all of them can be recorded, or none. */
+/* Thunks that follow each other in a sequence, either all recordable or all not recordable. */
 typedef struct segment {
   const rt_thunk *first;
   uint32_t n;

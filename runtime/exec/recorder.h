@@ -7,10 +7,10 @@
  * A recording is found by everything that the work depends on: the binding, which has the thunks and sizes, and the
  * addresses of the arena, of the inputs and of the results.  Constants and code stay where they are as long as the
  * executable exists.  So a recording is never replayed for other addresses than its own: if they change, the thunks run
- * as usual until addresses are used a second time.
+ * as usual until the same addresses are used a second time.
  *
- * Thunks whose work the host decides or does (rt_thunk_kind.is_recordable) run as usual between recordings.  Bodies of
- * control flow have recordings of their own. */
+ * Thunks that cannot be recorded (rt_thunk_kind.is_recordable), since the host decides or does their work, run as usual
+ * between recordings.  Bodies of control flow have recordings of their own. */
 #ifndef RUNTIME_EXEC_RECORDER_H
 #define RUNTIME_EXEC_RECORDER_H
 

@@ -20,8 +20,8 @@ typedef struct rt_run_memory {
   rt_recordings *recordings; /* NULL if the device cannot record */
 } rt_run_memory;
 
-/* Makes memory for runs of the program whose arena and counters have at most so many bytes.  The budget must live as
- * long as the memory. */
+/* Makes memory for runs of the program, with an arena of `bytes` bytes and counters of `counter_bytes` bytes.  The
+ * budget must live as long as the memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
                                             size_t counter_bytes, rt_run_memory **out);
 /* NULL is allowed. */

@@ -274,8 +274,8 @@ static status make_memory(trial *t, arena *a, wild kind) {
   return NULL;
 }
 
-/* Copies the contents of buffer k to each area that contains its bytes.  There are two if an output that overlaps this
- * input has an area of its own. */
+/* Copies the contents of buffer k to each area that contains its bytes.  Two areas contain them if buffer k is an input
+ * and an output that overlaps it has an area of its own. */
 static void bring_content(const trial *t, uint32_t k, wild kind) {
   const rt_buffer *b = &t->thunk->buffers[k];
   range wanted = range_of(b);
@@ -347,7 +347,8 @@ typedef struct nearest {
   int64_t before, behind;
 } nearest;
 
-/* Returns the buffer of the area that is nearest to byte `at` of the space, which may be outside of all buffers. */
+/* Returns the buffer in area `number` that is nearest to byte `at` of the area's space.  The byte may be outside of all
+ * buffers. */
 static nearest find_nearest(const trial *t, uint32_t number, int64_t at) {
   nearest best = {.before = INT64_MAX / 2};
   for (uint32_t k = 0; k < t->thunk->n_buffers; k++) {

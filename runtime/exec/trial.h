@@ -1,7 +1,7 @@
 /* trial.h - runs a thunk once with its buffers in guarded memory instead of at their places in the program.  Defined
  * bytes of its inputs are copied to the guarded memory; all undefined bytes there are filled with arbitrary numbers.
- * An access outside of the thunk's buffers, or a write outside of its outputs, is a violation.  Part of check_memory.h.
- */
+ * An access outside of the thunk's buffers, or a write outside of its outputs, is a violation.  Only the checked runs
+ * of check_memory.h use these functions. */
 #ifndef RUNTIME_EXEC_TRIAL_H
 #define RUNTIME_EXEC_TRIAL_H
 

@@ -28,7 +28,7 @@ enum { ELF_CLASS = ELFCLASS32 };
 #endif
 
 enum { MAX_SECTIONS = 65000 };
-/* so that 32-bit relative addresses reach everything in the image */
+/* The most bytes of an image, so that 32-bit relative addresses reach everything in it. */
 static const uint64_t max_image = (uint64_t)1 << 30;
 
 /* Sections with equal protection are adjacent, and each group is on pages of its own. */
@@ -258,7 +258,8 @@ static status read_patch(const loading *l, const elf_section *table, uint32_t k,
   return NULL;
 }
 
-/* Finds the patch at address P, which is usually just before relocation k; sets out->at to NULL if there is none. */
+/* For relocation k, which patches the lower half of an address on RISC-V: finds the relocation at address P, which
+ * patches the upper half.  It usually comes just before relocation k.  Sets out->at to NULL if there is none. */
 static status find_high(const loading *l, const elf_section *table, uint32_t k, uint64_t P, rt_patch *out) {
   uint32_t n = (uint32_t)(table->sh_size / table->sh_entsize);
   uint64_t base = (uint64_t)(uintptr_t)l->code->base + l->place[table->sh_info];

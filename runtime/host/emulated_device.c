@@ -136,7 +136,8 @@ struct rt_stream {
   bool busy, ending;
   status failed; /* the first failure since the last wait; the work after it is left out */
   unsigned random;
-  rt_recording *recording; /* gets the submitted work; NULL: the queue does.  Only the stream's user accesses this. */
+  /* Gets the submitted work; NULL: the queue gets it.  Only the thread that submits work accesses this member. */
+  rt_recording *recording;
 };
 
 static _Atomic uint32_t longest_delay;

@@ -19,9 +19,9 @@ rt_device rt_emulated_device(void);
 void rt_emulated_set_delay(uint32_t longest);
 
 /* Puts the call of `work` into the queue, or into the recording that was begun for it.  The call gets `data` and a copy
- * of *run, or of the run that replays the recording; if `run` is NULL, `work` must not use its run.  The stream or
- * recording frees `data`, which must be from malloc, also if this fails or the work is left out because earlier work
- * has failed. */
+ * of *run, or of the run that replays the recording; if `run` is NULL, `work` must not use its argument `run`.  The
+ * stream or recording frees `data`, which must be from malloc, also if this fails or the work is left out because
+ * earlier work has failed. */
 STATUS_MUST_USE status rt_emulated_submit(rt_stream *s, const rt_run *run, status (*work)(void *data, rt_run *run),
                                           void *data);
 

@@ -28,8 +28,8 @@ typedef struct rt_patch {
   uint64_t S, P, G;
   int64_t addend;
   bool external; /* whether the symbol is not in the object */
-  /* For the lower half of an address on RISC-V, whose symbol is the instruction with the upper half: that half's
-   * patch; NULL if there is none. */
+  /* On RISC-V a patch of the lower half of an address names, as its symbol, the instruction with the upper half.  This
+   * is the patch of that instruction.  NULL if it has none, and for all other patches. */
   const struct rt_patch *high;
 } rt_patch;
 
@@ -39,10 +39,11 @@ void rt_slot_write(uint8_t *slot, uint64_t address);
 
 /* Returns true for the lower half of an address on RISC-V (rt_patch.high). */
 bool rt_patch_is_low(uint32_t type);
-/* Returns the addend of a relocation that has it in the patched bytes, of which there are `room`, as on ARM. */
+/* Returns the addend of a relocation on ARM, where it is stored in the bytes to patch: `room` bytes at `at`.  Returns 0
+ * on other machines. */
 int64_t rt_patch_addend(uint32_t type, const uint8_t *at, uint64_t room);
 
-/* Patches.  Returns INVALID_FILE if the patch does not fit, and UNSUPPORTED for an unknown type. */
+/* Patches the bytes at p->at.  Returns INVALID_FILE if the patch does not fit, and UNSUPPORTED for an unknown type. */
 STATUS_MUST_USE status rt_patch_apply(const rt_patch *p);
 
 #endif

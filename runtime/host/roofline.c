@@ -17,8 +17,8 @@
 
 /* --- multiply-adds --- */
 
-/* A function with a loop of multiply-adds.  Each sum begins with another vector of `start`, so that the compiler cannot
- * merge them; the result keeps it from removing the loop. */
+/* A function with a loop of multiply-adds.  Each sum begins with a different vector of `start`, so that the compiler
+ * cannot merge the sums.  The returned number depends on all of them, so that the compiler cannot remove the loop. */
 typedef float peak_loop(int64_t rounds, const float *start);
 
 #define SUMS_4(X, k) X(k##0) X(k##1) X(k##2) X(k##3)
@@ -109,7 +109,7 @@ typedef struct work {
   int64_t rounds;
   float start[MOST_SUMS * WIDEST];
   const uint8_t *memory; /* the memory that the reading loop reads */
-  size_t bytes;          /* the bytes of each item */
+  size_t bytes;          /* how many bytes each item reads */
   _Atomic uint64_t sink;
 } work;
 
@@ -137,7 +137,8 @@ static void multiply(void *data, int64_t begin, int64_t end) {
 
 static double peak_flops(rt_thread_pool *pool, uint32_t threads) {
   enum { STEP_OF_SUMS = (MOST_SUMS - SUMS_AT_LEAST) / (VARIANTS - 1) };
-  const double steps = 4e6; /* the multiply-adds of a run, which takes a millisecond or two */
+  /* how many vector multiply-adds each thread executes in one timed run: a millisecond or two */
+  const double steps = 4e6;
   const peak_family *f = best_family();
   double best = 0;
   for (int v = 0; v < VARIANTS; v++) {
@@ -192,7 +193,7 @@ status rt_roofline_measure(rt_thread_pool *pool, rt_roofline *out) {
   out->flops_one = peak_flops(pool, 1);
   out->flops_all = threads == 1 ? out->flops_one : peak_flops(pool, threads);
   out->flops_all =
-      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* less if other programs were running */
+      out->flops_all > out->flops_one ? out->flops_all : out->flops_one; /* lower if other programs were running */
   out->read_all = out->read_all > out->read_one ? out->read_all : out->read_one;
   return NULL;
 }

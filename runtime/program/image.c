@@ -222,7 +222,7 @@ static void get_slots(rt_reader *r, reading *x, rt_program *p) {
   }
 }
 
-/* Reads the size of the arena, or what a program for many sizes has in its place. */
+/* Reads the size of the arena or, in a program for many sizes, the lists that follow the number MANY_SIZES. */
 static void get_arena(rt_reader *r, reading *x, rt_program *p) {
   int64_t bytes = rt_get_in(r, MANY_SIZES, (int64_t)1 << 46);
   if (bytes != MANY_SIZES) {

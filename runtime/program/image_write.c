@@ -178,7 +178,7 @@ static void put_sizes(rt_writer *out, const rt_program *p) {
   }
 }
 
-/* Writes the size of the arena, or what a program for many sizes has in its place. */
+/* Writes the size of the arena or, for a program for many sizes, MANY_SIZES and the lists that follow it. */
 static void put_arena(rt_writer *out, const rt_program *p) {
   if (rt_program_is_static(p)) {
     rt_put_i64(out, (int64_t)p->arena_bytes);

@@ -19,7 +19,8 @@ typedef int64_t rt_size;
 typedef struct rt_size_node {
   uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
-  /* The name of the symbol with this value, or an expression of a symbol (32*width); otherwise NULL or "". */
+  /* For DIM_SYMBOL, what the dimension is called in messages: a symbol of the model, or an expression of one, such as
+   * 32*width.  Other nodes may have no name, which is NULL or "". */
   const char *name;
 } rt_size_node;
 
@@ -51,7 +52,7 @@ typedef enum rt_space {
   RT_PARAM,    /* the caller's input `index` */
   RT_RESULT,   /* the caller's output `index`, which thunks write directly */
   /* Memory of the run, only on devices, that is 0 when a thunk begins: each thunk that changes it makes it 0 again. All
-   * thunks have the same memory, which is as large as one of them needs. */
+   * thunks use the same memory, which is as large as the thunk that needs most of it requires. */
   RT_COUNTERS,
   RT_SPACE_COUNT,
   RT_STAGED = RT_SPACE_COUNT /* array `index` of rt_run.staged; programs never have it, only thunks while they run */
@@ -111,8 +112,8 @@ struct rt_thunk {
   /* Bytes with whatever else the kind needs.  The compiler writes them with rt_writer; rt_thunk_kind.load reads them.
    */
   rt_span config;
-  /* For profiles: the number of operations and of moved bytes of one run (0 if it is not known), and a note about what
-   * the thunk consists of and why. */
+  /* For profiles: the number of operations and of moved bytes of one run (0 if it is not known), and a note, such as
+   * which algorithm computes the thunk and why it was chosen. */
   int64_t operations, bytes;
   const char *note;
   /* Set by rt_executable_create: the thunk's kind, and what rt_thunk_kind.load has made. */

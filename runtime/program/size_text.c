@@ -31,7 +31,8 @@ static void copy_operator(const char *source, char *out, size_t size) {
 
 typedef char operator_text[128];
 
-/* Returns the number of pins of the operator of definition k; 0 if an earlier pin has that operator. */
+/* Sets `name` to the operator that asked for definition k, and returns how many pins that operator asked for; 0 if a
+ * pin before definition k has the same operator. */
 static uint32_t pins_like(const rt_program *p, uint32_t k, operator_text name) {
   uint32_t n = 0;
   copy_operator(p->definitions[k].source, name, sizeof(operator_text));

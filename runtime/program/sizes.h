@@ -24,8 +24,8 @@ static inline shape rt_any_sizes(shape s) {
 STATUS_MUST_USE status rt_sizes_check(const rt_program *p);
 
 /* Computes all nodes for inputs of these shapes, one for each parameter, into values[].  A node that cannot be computed
- * (a division by 0, a number that is too large) gets RT_NO_SIZE.  The error is INVALID_ARGUMENT about the shape if
- * inputs do not fit the parameters or a guard does not hold. */
+ * (a division by 0, a number that is too large) gets RT_NO_SIZE.  The error is INVALID_ARGUMENT with STATUS_ABOUT_SHAPE
+ * if inputs do not fit the parameters or a guard does not hold. */
 #define RT_NO_SIZE INT64_MIN
 STATUS_MUST_USE status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *values);
 

@@ -58,19 +58,19 @@ typedef struct rt_loader {
 
 /* Says which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
-  RT_READS_WHILE_WRITING, /* the default; no input: inputs are read in any order, or more than once, while outputs are
-                             written */
-  /* Inputs that begin and end at the same bytes as an output: the code was compiled to read each element before it
-   * writes it. */
+  RT_READS_WHILE_WRITING, /* the default: no input may, since inputs are read in any order, or more than once, while
+                             outputs are written */
+  /* An input may if it begins and ends at the same bytes as the output: the code was compiled to read each element
+   * before it writes it. */
   RT_READS_ELEMENT_FIRST,
-  RT_READS_ALL_FIRST /* all inputs: everything is read before anything is written */
+  RT_READS_ALL_FIRST /* all inputs may, since everything is read before anything is written */
 } rt_access;
 
 typedef struct rt_thunk_kind {
   const char *name; /* such as "cpu.kernel"; names of the common kinds (rt_common_kinds) have no dot */
   /* Checks the thunk's buffers and config, which come from a file, and sets t->state.  May be NULL.  If the kind has no
-   * `bind`, all sizes are numbers; in a program for many sizes, only the offsets of buffers in the arena are not final
-   * yet: binding adds a multiple of 64. */
+   * `bind`, all sizes of the thunk are numbers.  They are final, except that in a program for many sizes, binding later
+   * adds a multiple of 64 to the offsets of buffers in the arena. */
   status (*load)(rt_thunk *t, rt_loader *l);
   /* Does the thunk's work, or lets the device do it later. */
   status (*run)(const rt_thunk *t, rt_run *r);
@@ -113,11 +113,12 @@ struct rt_device {
   status (*await)(rt_stream *s, const mem_budget *budget);
   /* The next four functions are for recordings, and NULL if the device has none.  From record_begin to record_end,
    * launches and copies on the device that are put into the stream are recorded instead of done, and nothing else may
-   * be asked of the device by this thread.  record_end ends the recording in any case; it fails if something between
-   * was not possible. */
+   * be asked of the device by this thread.  record_end ends the recording in any case; it fails if something since
+   * record_begin could not be recorded. */
   status (*record_begin)(rt_stream *s);
   status (*record_end)(rt_stream *s, rt_recording **out);
-  /* Puts what was recorded into the queue of the run, as if its calls were repeated with this run. */
+  /* Puts the recorded work into the queue of the run, as if the calls that were recorded were made again with this
+   * run. */
   status (*replay)(const rt_run *r, rt_recording *recording);
   /* No replay may be left to do. */
   void (*release_recording)(rt_recording *recording);

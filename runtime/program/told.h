@@ -20,8 +20,8 @@ bool rt_program_takes_inputs(const rt_program *p, uint32_t n);
  * not known (data is NULL) or cannot be a size. */
 shape rt_told_shape(const rt_io *io, const literal *input);
 
-/* Returns the contents of input k, on the arena, from the parameters that tell them, whose dimensions must be numbers;
- * NULL if no parameter does. */
+/* Returns the contents of input k, on the arena, as the shapes of parameters tell them; NULL if no parameter tells
+ * them.  The dimensions of those parameters must be numbers. */
 const void *rt_told_content(arena *a, const rt_program *p, uint32_t k);
 
 /* Returns true if the program is for these contents of inputs, as far as it depends on contents (rt_io.value).  An

@@ -45,8 +45,8 @@ void *rt_weight_pool_get(rt_weight_pool *s, rt_span name, uint64_t bytes, bool *
 const void *rt_weight_pool_find(const rt_weight_pool *s, rt_span name, uint64_t bytes);
 rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 
-/* Returns the first array for whose name `matches` returns true.  It remains until the next collection.  If there is no
- * such array, data is NULL. */
+/* Returns the first array for whose name `matches` returns true.  The array remains until the next collection.  If
+ * there is no such array, the data of the result is NULL. */
 typedef bool rt_weight_pool_match(void *data, rt_span name);
 rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data);
 

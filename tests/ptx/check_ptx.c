@@ -83,8 +83,12 @@ START_TEST(scalars) {
       {"cvt.rzi.u32.f32 %r2, 0fBF800000;\ncvt.u64.u32 %rd5, %r2;", 0},
       {"cvt.rni.f32.f32 %f1, 0f40200000;\ncvt.rzi.s32.f32 %r2, %f1;\ncvt.s64.s32 %rd5, %r2;", 2}, /* 2.5 */
       {"cvt.rmi.f32.f32 %f1, 0fC0200000;\ncvt.rzi.s32.f32 %r2, %f1;\ncvt.s64.s32 %rd5, %r2;", (uint64_t)-3},
-      {"cvt.rn.f16.f32 %rs1, 0f477FF000;\ncvt.u64.u16 %rd5, %rs1;", 0x7c00},     /* 65520 is halfway to 2^16 */
-      {"cvt.rn.bf16.f32 %rs1, 0f3F808000;\ncvt.u64.u16 %rd5, %rs1;", 0x3f80},    /* a tie goes to the even one */
+      {"cvt.rn.f16.f32 %rs1, 0f477FF000;\ncvt.u64.u16 %rd5, %rs1;", 0x7c00},  /* 65520 is halfway to 2^16 */
+      {"cvt.rn.bf16.f32 %rs1, 0f3F808000;\ncvt.u64.u16 %rd5, %rs1;", 0x3f80}, /* a tie goes to the even one */
+      /* 2^24 + 2^16 + 1 is above the middle of two bf16, but not if it is rounded to f32 first */
+      {"cvt.rn.bf16.s32 %rs1, 16842753;\ncvt.u64.u16 %rd5, %rs1;", 0x4b81},
+      {"cvt.rn.bf16.s32 %rs1, -16842753;\ncvt.u64.u16 %rd5, %rs1;", 0xcb81},
+      {"cvt.rn.bf16.s32 %rs1, 16973823;\ncvt.u64.u16 %rd5, %rs1;", 0x4b81}, /* 2^24 + 2^17 + 2^16 - 1: below a middle */
       {"cvt.rna.tf32.f32 %r2, 0f3F801000;\ncvt.u64.u32 %rd5, %r2;", 0x3f802000}, /* and here away from 0 */
       {"min.f32 %f1, 0f80000000, 0f00000000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x80000000},
       {"min.f32 %f1, 0f7FC00000, 0f40000000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x40000000},
@@ -108,7 +112,7 @@ START_TEST(scalars) {
                 (unsigned long long)rows[_i].want);
 }
 END_TEST
-enum { SCALARS = 36 };
+enum { SCALARS = 39 };
 
 /* --- threads --- */
 

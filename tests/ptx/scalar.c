@@ -40,9 +40,14 @@ static uint64_t to_half(double x) {
   return isnan(x) ? 0x7fff : bits;
 }
 
-/* Rounds to the nearest bf16, ties to even. */
-static uint64_t to_bfloat(float x) {
-  uint32_t bits = (uint32_t)ptx_of_float(x);
+/* Rounds to the nearest bf16, ties to even.  Goes through f32 but rounds only once: if x is no f32, the f32 next to it
+ * with an odd last bit replaces it, which is no tie of bf16 and rounds as x does. */
+static uint64_t to_bfloat(double x) {
+  float near = (float)x;
+  uint32_t bits = (uint32_t)ptx_of_float(near);
+  if (near != x && !isnan(x)) {
+    bits = (fabs((double)near) > fabs(x) ? bits - 1 : bits) | 1;
+  }
   return isnan(x) ? 0x7fff : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
 }
 
@@ -64,7 +69,7 @@ double ptx_to_double(ptx_type t, uint64_t bits) {
 static uint64_t of_double(ptx_type t, double x) {
   uint64_t bits;
   if (t.kind == PTX_BFLOAT) {
-    return to_bfloat((float)x);
+    return to_bfloat(x);
   }
   if (t.bits == 16) {
     return to_half(x);
@@ -108,8 +113,9 @@ static double extreme(const ptx_instr *i, double x, double y) {
   return (x < y) == min ? x : y;
 }
 
-/* Arithmetic of f32 is done in f32.  Sums, products and quotients would be the same if they were computed in f64 and
- * rounded to f32, but fused multiply-adds would not. */
+/* Computes in f64; the caller rounds to the instruction's type.  For f32, sums, products, quotients and square roots
+ * are then the same as if they had been computed in f32.  A fused multiply-add would be rounded twice, so it is
+ * computed by fmaf. */
 static double float_result(const ptx_instr *i, const double *x) {
   bool single = ptx_type_of(i).bits == 32;
   switch (i->op) {
@@ -338,7 +344,8 @@ static uint64_t of_integer(ptx_type to, __int128 x) {
   if (to.bits == 32 && to.kind == PTX_FLOAT) {
     return ptx_of_float((float)x);
   }
-  return of_double(to, (double)x); /* every integer that f64 must round is infinite in f16 */
+  /* The conversion to f64 is exact for the types of 16 bits, since x has at most 32 bits there (convert). */
+  return of_double(to, (double)x);
 }
 
 /* Rounds to the 10 bits of mantissa of tf32, ties away from 0. */

@@ -83,7 +83,7 @@ static uint64_t of_double(ptx_type t, double x) {
 
 static bool is_float(ptx_type t) { return t.kind == PTX_FLOAT || t.kind == PTX_BFLOAT; }
 
-/* Fails unless all parts of the name are in the list. */
+/* Fails unless each modifier of the instruction is in the list of words, which spaces separate. */
 static status allow(const ptx_instr *i, const char *list) {
   for (int k = 0; k < i->n_modifiers; k++) {
     const char *at = strstr(list, i->modifiers[k]);
@@ -183,7 +183,8 @@ static uint64_t shifted(const ptx_instr *i, ptx_type t, uint64_t x, uint32_t by)
   return (uint64_t)(wide(t, x) >> by);
 }
 
-/* Returns bits `at` to at + n - 1 of x.  If the type is signed, the highest of them that x has is repeated above. */
+/* Returns bits `at` to at + n - 1 of x.  For a signed type, the bits above are copies of the highest bit of that field,
+ * or of x if the field reaches beyond x. */
 static uint64_t field(ptx_type t, uint64_t x, uint32_t at, uint32_t n) {
   at &= 0xff, n &= 0xff;
   uint32_t last = at + n - 1 < (uint32_t)t.bits - 1 ? at + n - 1 : (uint32_t)t.bits - 1;
@@ -201,7 +202,8 @@ static uint64_t inserted(ptx_type t, uint64_t x, uint64_t into, uint32_t at, uin
   return (into & ~mask) | (at >= 64 ? 0 : (x << at) & mask);
 }
 
-/* Each byte of the result is one of the eight bytes of x and y; bit 3 of its number repeats that byte's sign. */
+/* Byte k of the result is chosen by bits 4k to 4k+3 of `which`: the lower three say which of the eight bytes of x and
+ * y; if the fourth is set, all bits are copies of that byte's highest bit. */
 static uint64_t permuted(uint64_t x, uint64_t y, uint64_t which) {
   uint64_t all = (x & UINT32_MAX) | y << 32, r = 0;
   for (int k = 0; k < 4; k++) {
@@ -326,7 +328,8 @@ static double rounded(const ptx_instr *i, double x) {
                              : x;
 }
 
-/* Numbers beyond the type's become its first or last; NaN becomes 0. */
+/* Returns x, without its fraction, as an integer of the type.  Numbers out of range become its least or largest number,
+ * and NaN becomes 0. */
 static uint64_t saturated(ptx_type t, double x) {
   bool is_signed = t.kind == PTX_SIGNED;
   double least = is_signed ? -ldexp(1, t.bits - 1) : 0, end = ldexp(1, is_signed ? t.bits - 1 : t.bits);

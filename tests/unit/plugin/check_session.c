@@ -331,8 +331,8 @@ static const void *largest_constant(const session_program *c) {
   return largest->data;
 }
 
-/* All programs of a session that are for one set of sizes each have the same array of weights, whether they
- * were compiled or come from the cache's folder. */
+/* If each program of a session is for one set of sizes, they all share one array of weights, whether they were compiled
+ * or come from the cache's folder. */
 START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));

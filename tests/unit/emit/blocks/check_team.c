@@ -159,7 +159,8 @@ START_TEST(teams_are_used) {
 }
 END_TEST
 
-/* Of equal values the first or the last counts, and a NaN counts more than any number. */
+/* Positions of the largest or smallest values: of equal values the first or the last counts, and a NaN counts more than
+ * any number. */
 START_TEST(positions) {
   static const struct {
     const char *before, *after, *result;

@@ -132,7 +132,7 @@ bool ptx_has(const ptx_instr *i, const char *modifier) {
   return false;
 }
 
-/* Divides an opcode such as "ld.global.nc.v2.u64" at its dots, and sets the fields of *i that it tells. */
+/* Divides an opcode such as "ld.global.nc.v2.u64" at its dots, and sets the fields of *i that its parts give. */
 static status read_opcode(ptx_parser *p, const char *text, ptx_instr *i) {
   char *copy = arena_strdup(p->arena, text), *rest = NULL, *part = strtok_r(copy, ".", &rest);
   *i = (ptx_instr){.vector = 1, .guard = -1, .text = text, .line = p->line};
@@ -188,7 +188,7 @@ static status read_guarded(ptx_parser *p) {
 
 static status read_registers(ptx_parser *p) {
   const char *name;
-  TRY(ptx_need_word(p, &name)); /* the type, which each instruction tells anew */
+  TRY(ptx_need_word(p, &name)); /* the type is skipped, since each instruction names it anew */
   do {
     uint64_t count = 0;
     TRY(ptx_need_word(p, &name));

@@ -9,7 +9,7 @@ typedef enum thread_state { RUNNING, AT_WARP, AT_BARRIER, DONE } thread_state;
 /* A function that was called and has not returned. */
 typedef struct frame {
   const ptx_function *function;
-  uint32_t next; /* the instruction */
+  uint32_t next; /* the number of the next instruction */
   uint64_t *registers;
   uint8_t *memory;
   struct frame *caller;

@@ -40,8 +40,8 @@ static uint64_t to_half(double x) {
   return isnan(x) ? 0x7fff : bits;
 }
 
-/* Rounds to the nearest bf16, ties to even.  Goes through f32 but rounds only once: if x is no f32, the f32 next to it
- * with an odd last bit replaces it, which is no tie of bf16 and rounds as x does. */
+/* Rounds to the nearest bf16, ties to even.  If x is not an f32, that one of the two f32 around it is taken whose last
+ * bit is odd: it is no tie in bf16, and rounds to the same bf16 as x. */
 static uint64_t to_bfloat(double x) {
   float near = (float)x;
   uint32_t bits = (uint32_t)ptx_of_float(near);

@@ -79,7 +79,7 @@ static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *
   *col = in_group * per + e % per + (has_lower ? reg / 2 : reg) * 4 * per;
 }
 
-/* Does the same for the matrix B, k by n. */
+/* Does for the matrix B, k by n, what place_of_a does for A. */
 static void place_of_b(int per, int lane, int e, int *row, int *col) {
   *row = lane % 4 * per + e % per + e / per * 4 * per;
   *col = lane / 4;

@@ -35,7 +35,7 @@ typedef struct row {
 
 #define DOT(rhs) "dot(%x, %w) " DOT_OF("", "", "1", rhs)
 #define SMALL_DOT(rhs) "dot(%x, %f) " DOT_OF("", "", "1", rhs)
-/* A convolution in two spatial dimensions, and one in as many as `ones` has ones. */
+/* CONV is a convolution in two spatial dimensions; CONV_IN has as many as the list `ones`, whose elements are all 1. */
 #define CONV(strides, pads, dilation, groups) CONV_IN("1,1", strides, pads, dilation, groups)
 #define CONV_IN(ones, strides, pads, dilation, groups) \
   "convolution(%x, %w) " CONV_LAST(strides, pads, pads, ones, dilation, groups)

@@ -127,7 +127,7 @@ struct CUstream_st {
   object object;
   rt_stream *queue;
   _Atomic int64_t left; /* pieces of work that are not done */
-  CUgraph capture;      /* gets what is submitted; NULL if the stream is not captured */
+  CUgraph capture;      /* the graph to which submitted work is added; NULL if the stream is not captured */
   bool is_invalid;      /* whether a call that cannot be captured was made */
 };
 

@@ -234,7 +234,7 @@ START_TEST(gather_scatter) {
       /* columns: the offset dim comes first in the result */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2] {2, 1}",
        GATHER("[0]", "[1]", "[]", "[]", "[1]", "1", "sizes=[2,1]"), "s32[2,2] {3, 2, 6, 5}"},
-      /* points [1,0] and [0,2]; the index vector is dim 0 of the indices, so it reads column-wise */
+      /* the points [1,0] and [0,2]: index vectors run along dim 0 of the indices, so each column is a point */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {1, 0, 0, 2}",
        GATHER("[]", "[0,1]", "[]", "[]", "[0,1]", "0", "sizes=[1,1]"), "s32[2] {4, 3}"},
       /* batching: row b of the operand with row b of the indices */
@@ -424,7 +424,7 @@ START_TEST(contractions) {
       /* the same, channels last: x[w][c] */
       {"convolution", "f32[1,2,2] {1, 3, 2, 4}; f32[2,1,1] {10, 100}",
        CONV("[1]", "[0]", "[0]", "[1]", "[1]", "2", "channels-last"), "f32[1,2,2] {10, 300, 20, 400}"},
-      /* 2-d, two images, padded by one: sums of neighbourhoods */
+      /* two images, padded by a row at the top: sums of windows of 2 by 2 */
       {"convolution", "s8[2,1,2,2] {1, 2, 3, 4, 5, 6, 7, 8}; s8[1,1,2,2] {1, 1, 1, 1}",
        CONV("[1,1]", "[1,0]", "[0,0]", "[1,1]", "[1,1]", "1", "channels-first"), "s32[2,1,2,1] {3, 10, 11, 26}"},
       {"convolution", "f32[2,2] {1, 2, 3, 4}; f32[1,2] {1, 10}",

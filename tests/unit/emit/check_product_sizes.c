@@ -223,7 +223,7 @@ static const char *const convolution_texts[] = {
     "(%x: f32[1,h,w,n,4], %k: f32[16,4,2,3,3]) {\n%y = convolution(%x, %k) {strides=[1,2,1], low=[1,1,1], "
     "high=[0,1,1], rhs_dilation=[1,1,1], groups=1, lhs_dilation=[1,1,1], layout=channels-last} : "
     "f32[1,h,(w+1)/2,n,16]\nreturn %y\n}",
-    /* the last elements may be left out, although there is padding before the first */
+    /* the last elements may be in no window, although there is padding before the first */
     "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[3], low=[1], high=[0], "
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/3,32]\nreturn %y\n}",
 };

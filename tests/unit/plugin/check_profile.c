@@ -173,8 +173,8 @@ START_TEST(times_add_up) {
 }
 END_TEST
 
-/* Events are listed in the order of their ends, and inner events begin after the outer event that ends behind
- * them. */
+/* Events are listed in the order of their ends, so the events inside of another one, which begin after it, come before
+ * it. */
 START_TEST(events_nest) {
   run_profile p = profile_of(backends[_i]);
   const rt_profile_event *e = p.raw->events;

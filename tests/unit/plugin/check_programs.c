@@ -194,7 +194,7 @@ static session *open_ranges(const char *backend, const dim_range *ranges, uint32
       (session_options){.backend = backend, .open_dim = 1, .compile.threads = 1, .ranges = ranges, .n_ranges = n});
 }
 
-/* A program for ranges has guards that its sizes are in these, and no other guards.  Sizes outside of the ranges are
+/* A program for ranges has guards by which its sizes must be in these ranges, and no other guards.  Other sizes are
  * errors, also if the program comes from a file. */
 START_TEST(ranges) {
   const session_program *c;

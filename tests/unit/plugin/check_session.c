@@ -129,8 +129,8 @@ START_TEST(saved_for_one_size) {
 }
 END_TEST
 
-/* Programs are bindings of one program for all sizes; with --specialise=full or --deterministic each set of
- * sizes is compiled. */
+/* The programs of a session are bindings of one program for all sizes; with --specialise=full or --deterministic, one
+ * is compiled for each set of sizes. */
 START_TEST(all_sizes) {
   static const char *const choices[] = {NULL, "full", NULL};
   session_case_write_relu();

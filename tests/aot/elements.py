@@ -1,4 +1,4 @@
-"""elements.py: ONNX's element types, as objects keep them in memory, and when two arrays are close."""
+"""elements.py: ONNX's element types, as objects keep them in memory, and whether two arrays are close."""
 import array
 import math
 import struct

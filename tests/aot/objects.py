@@ -1,8 +1,8 @@
 """objects.py DATA LIST LEAST WORK: ONNX's cases below the folder DATA as objects that are linked into C programs.
 
 LIST has the cases that do not pass, with the causes; a listed case that passes is a failure, and so is a case in the list that
-does not exist.  With UPDATE=1 set the list is written; wrong numbers are only kept if they are there already.  SAMPLE=N takes every
-Nth case only.  LEAST is the number of cases that must pass if all are run.
+does not exist.  With UPDATE=1 set the list is written; a case with wrong numbers is written to it only if it was listed before.
+SAMPLE=N takes every Nth case only.  LEAST is the number of cases that must pass if all are run.
 
 With OPEN=1 set the models are changed: their inputs have open dimensions, and the objects are run for other sizes as well.
 MACHINE=NAME compiles for a machine of machines.py and runs in an emulator; the status is 77 if its tools are missing.

@@ -10,7 +10,7 @@
 #include "onnx-xla.h"
 #include "write_model.h"
 
-static const char *const backends[] = {"cpu", "ref"};               /* tests that run for both use the index _i */
+static const char *const backends[] = {"cpu", "ref"};               /* a test that runs for both takes backends[_i] */
 static const float W[] = {1, -2, 0.5f, 3}, B[] = {0, 1, -1, 0.25f}; /* the weights of affine_model */
 
 static inline void succeed(oxla_error *error) { ck_assert_msg(!error, "%s", oxla_error_message(error)); }

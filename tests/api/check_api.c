@@ -98,7 +98,7 @@ START_TEST(in_many_shapes) {
 }
 END_TEST
 
-/* What one session compiles of a model in memory, the next ones find in the cache. */
+/* What one session compiles for a model that was loaded from memory, later sessions find in the cache. */
 START_TEST(keeps_programs) {
   char folder[] = "/tmp/check-api-XXXXXX", command[128];
   ck_assert_ptr_nonnull(mkdtemp(folder));

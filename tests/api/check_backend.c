@@ -87,7 +87,7 @@ START_TEST(is_no_backend) {
 }
 END_TEST
 
-/* Running out of memory is an error and does not end the process, also where the backend runs out of it, which has its
+/* Running out of memory is an error and does not end the process, also if memory runs out in the backend, which has its
  * own copy of the code that allocates. */
 START_TEST(memory_limits) {
   message bytes = affine_model(W, B);

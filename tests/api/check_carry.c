@@ -85,7 +85,7 @@ static uint32_t below(state *s, uint32_t n) {
   return (uint32_t)(s->random >> 33) % n;
 }
 
-/* Adds the rows `x` after the rows r, or before them. */
+/* Adds the rows x after those of r or, if `before` is set, before them. */
 static void add_rows(rows *r, const rows *x, bool before) {
   for (int l = 0; l < LINES; l++) {
     if (before) {
@@ -96,7 +96,7 @@ static void add_rows(rows *r, const rows *x, bool before) {
   r->n += x->n;
 }
 
-/* Writes the rows without gaps. */
+/* Returns the rows of all lines without gaps, in memory that the next call overwrites. */
 static const float *pack(const rows *r) {
   static float packed[LINES * MOST_ROWS * WIDTH];
   for (int l = 0; l < LINES; l++) {
@@ -241,8 +241,8 @@ START_TEST(taken) {
 }
 END_TEST
 
-/* A profile executes but does not carry its outputs on: its output has the new rows, and the next execution writes them
- * again. */
+/* A profile executes, but does not carry its outputs to the next execution: its output has the new rows, and the next
+ * execution adds the same rows again. */
 START_TEST(profiled) {
   message m = decoder_model();
   oxla_model *model = load_decoder(&m, _i, 0);

@@ -78,7 +78,8 @@ static void compile_file(void **bytes, size_t *size) {
   oxla_model_destroy(model);
 }
 
-/* A compiled file has no entry of its own in the folder, but its code has. */
+/* The folder gets no program of a compiled file that is loaded, but it gets the code that the driver compiles from
+ * it. */
 START_TEST(compiled_files_too) {
   void *bytes;
   size_t size;

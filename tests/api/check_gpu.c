@@ -12,8 +12,8 @@ static void setup(void) {
 
 static void remove_the_driver(void) { setenv("ONNX_XLA_CUDA_DRIVER", "/nowhere/libcuda.so.1", 1); }
 
-/* What the driver says of its devices, and what follows from that by CUDA's documentation: a multiprocessor of sm_90 or
- * sm_86 begins 128 multiply-adds in a cycle, and memory transfers twice in one. */
+/* What the driver says of its devices, and the rates that follow by CUDA's documentation: in each cycle, a
+ * multiprocessor of sm_90 or sm_86 begins 128 multiply-adds, and memory transfers data twice. */
 START_TEST(gpus_are_described) {
   static const struct { const char *name, *architecture; } want[] = {{"Fake GPU 0", "sm_90"}, {"Fake GPU 1", "sm_86"}};
   int n = 0;
@@ -62,7 +62,7 @@ static void fail_to_run(oxla_model *m, const char *reason) {
   free_numbers(&v);
 }
 
-/* Tesla V100 is the newest GPU that is too old. */
+/* The newest GPU that is too old is the Tesla V100, of capability 7.0. */
 START_TEST(a_gpu_that_is_too_old) {
   oxla_gpu g;
   setenv("FAKE_CUDA_CAPABILITY", "70", 1);

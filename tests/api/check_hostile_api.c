@@ -90,7 +90,7 @@ START_TEST(cancels_in_an_instant) {
   oxla_cancel(run, 1);
   oxla_cancel(run, 0);
   go = 0;
-  succeed(oxla_execute(run)); /* this execution began later */
+  succeed(oxla_execute(run)); /* this execution began after the request was taken back */
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
@@ -128,7 +128,7 @@ START_TEST(cancels_or_completes) {
   succeed(oxla_set_output(run, "y", y, bytes));
   pthread_create(&thread, NULL, toggle, &t);
   double start = seconds();
-  for (int k = 0; k < TIMES && seconds() - start < 20; k++) { /* fewer if a sanitizer makes them slow */
+  for (int k = 0; k < TIMES && seconds() - start < 20; k++) { /* fewer times if a sanitizer makes executions slow */
     memset(y, 0x55, bytes);
     oxla_error *error = oxla_execute(run);
     if (error) {

@@ -52,7 +52,8 @@ static size_t n_functions;
 static const char *library; /* the path of the file of the library that compiles, from which functions[] is read once */
 static pthread_once_t once = PTHREAD_ONCE_INIT;
 
-/* Returns true if the name begins as those of LLVM's functions do.  Our functions are C, and none of their names do. */
+/* Returns true if the name begins as names of LLVM's functions do.  No name of our functions, which are C, begins
+ * so. */
 static bool is_of_llvm(const char *name) {
   return strncmp(name, "_Z", 2) == 0 || strncmp(name, "LLVM", 4) == 0 || strncmp(name, "llvm_", 5) == 0;
 }

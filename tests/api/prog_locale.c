@@ -28,8 +28,8 @@ static void succeed(oxla_error *error, const char *what) {
   oxla_error_free(error);
 }
 
-/* Returns a number in the JSON text that is written wrongly, or NULL.  A number follows ": " and must end at a comma
- * before a blank or a new line, or at a bracket. */
+/* Returns the first number in the JSON text that is written wrongly, or NULL.  A number follows ": " and must end at a
+ * comma before a blank or a new line, or at a bracket. */
 static const char *bad_number(const char *json) {
   for (const char *at = json; (at = strstr(at, "\": ")) != NULL;) {
     at += 3;

@@ -1,5 +1,5 @@
-/* write_model.h - small ONNX models as bytes, for tests that include the public header and, of ours, only one
- * header that needs no other. */
+/* write_model.h - small ONNX models as bytes, for tests that include the public header.  Of the library's own headers
+ * it includes only protobuf_wire.h, which includes no other. */
 #ifndef TESTS_API_WRITE_MODEL_H
 #define TESTS_API_WRITE_MODEL_H
 

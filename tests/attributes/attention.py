@@ -1,5 +1,5 @@
-"""Attention, FlexAttention: the specification's text written out in numpy; attention as decoders and window
-transformers are exported, by ONNX Runtime."""
+"""Cases of Attention and FlexAttention, whose expected values come from the specification's text written out in numpy, and of
+attention as exporters write it for decoders and window transformers, whose expected values come from ONNX Runtime."""
 import itertools
 
 import numpy as np

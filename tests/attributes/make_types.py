@@ -1,6 +1,7 @@
 """make_types.py DATA FOLDER: for each operator one of ONNX's own cases of its newest version, in every element type that its
-schema allows: one type variable changed at a time, inputs cast to it.  What is expected is what the reference backend
-gives: the test is whether that takes the type at all.  The exit status is 0 if it took all types.
+schema allows: one type variable changed at a time, inputs cast to it.  The expected
+values are those of the reference backend, so only this is tested of it: that it takes the type.  The exit status is 0 if it took all
+types.
 
 Left out are types that are no arrays of numbers, and changes that make the node itself wrong.
 """

@@ -6,7 +6,8 @@
  *                                  prints "MIN MEDIAN RUNS", in seconds; if SECONDS is not 0, the engine may first
  *                                  finish what it does in the background
  *   burst RUNS                     prints the seconds that RUNS runs take; between them the clock is not read
- *   outputs FOLDER                 runs and writes FOLDER/K.bin: prints "COUNT", and a line "TYPE DIMS" for each
+ *   outputs FOLDER                 runs and writes output K to FOLDER/K.bin: prints "COUNT", and a line "TYPE DIMS" for
+ *                                  each output
  *   input NAME:TYPE:DIMS:FILE      replaces an input; the next run may have other shapes
  *   carry OUTPUT=INPUT...          from now on, these outputs (by number) of a run of a list are inputs of the next one
  *   list FILE                      runs once for each line of the file, which has inputs, separated by blanks, that
@@ -314,7 +315,7 @@ int main(int argc, char **argv) {
   if (current->close) {
     current->close();
   }
-  /* What engines do when they are taken down is not measured, and some crash. */
+  /* What engines do when they are shut down is not measured, and some crash then. */
   fflush(stdout);
   _exit(0);
 }

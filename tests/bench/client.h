@@ -29,9 +29,10 @@ typedef struct engine {
   void (*run)(void);
   /* Sets out[] to the results of the last run, in the model's order, and returns their number. */
   int (*outputs)(tensor *out);
-  /* If not NULL: waits until runs are as fast as they will be.  Ours tunes in the background while it already runs. */
+  /* If not NULL: waits until runs are as fast as they will be. onnx-xla tunes in the background while it already
+   * runs. */
   void (*settle)(void);
-  /* If not NULL: is called before the process ends.  Ours may still have to write its cache. */
+  /* If not NULL: is called before the process ends. onnx-xla may still have to write its cache. */
   void (*close)(void);
 } engine;
 

@@ -1,4 +1,4 @@
-"""Clients: an engine with a model in a process of its own each (client.c, client_jax.py)."""
+"""Starts clients and talks to them: each is a process with one engine and one model (client.c, client_jax.py)."""
 import glob
 import importlib.util
 import os

@@ -1,8 +1,8 @@
 """The floor: what a model's contractions take at this machine's measured peaks (floor.c).
 
-A contraction takes its multiply-adds at the peak of fp32, or its weights at memory's speed where the model's do not fit the last
-level's cache, whichever is longer; all else is free.  A 3x3 convolution of stride 1 counts with the multiplications that Winograd's
-F(2x2, 3x3) has, 2.25 times fewer."""
+The time of a contraction is that of its multiply-adds at the peak of fp32 or, if the weights of the model do not fit into the
+last-level cache, that of reading its weights from memory, whichever is longer; everything else takes no time.  A 3x3 convolution
+of stride 1 counts with the multiplications that Winograd's F(2x2, 3x3) has, 2.25 times fewer."""
 import json
 import math
 import os

@@ -2,8 +2,8 @@
 
 Each engine has a process of its own and the same number of threads.  The outputs are compared first, before a Softmax: a row
 whose numbers do not agree fails.  Then all are measured in turns, so that whatever else the machine does meets them all.
-A ratio above 1 says that onnx-xla is the faster one; it is that of the medians of each round, against the faster of ONNX Runtime
-and OpenVINO, with the 95 % interval of the rounds' mean."""
+A round's ratio is the median time of a peer, the faster one of ONNX Runtime and OpenVINO, divided by that of onnx-xla; above 1,
+onnx-xla is faster.  A row shows the median of its rounds' ratios and the 95 % confidence interval of their geometric mean."""
 import argparse
 import json
 import os

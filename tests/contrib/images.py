@@ -1,5 +1,5 @@
-"""Operators of diffusion models, which ONNX Runtime computes on GPUs only: what is expected is written out in numpy after its
-documentation's text.  Also operators that the standard has, too."""
+"""Operators of diffusion models, which ONNX Runtime computes on GPUs only: the expected values come from the text of ONNX Runtime's
+documentation, written out in numpy.  Also operators that the standard has, too."""
 import itertools
 import math
 

@@ -1,4 +1,5 @@
-"""open_cases.py: open dimensions in every operator with a rule, and host-interpreted nodes that read each other's results;
+"""open_cases.py: open dimensions in every operator that has a rule for dynamic dimensions
+(frontend/import/sizes.c), and host-interpreted nodes that read each other's results;
 make_cases.py calls make()."""
 import numpy as np
 from onnx import TensorProto as T

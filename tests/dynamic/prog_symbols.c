@@ -5,8 +5,8 @@
  *
  * DIM is the name of an open dimension of the inputs.  The first binding takes the first SIZE of each DIM, the second
  * one the second, and so on.  The module is also compiled to one program, which is bound to the same sizes and must
- * compute what the bound module does: the same bits if it is for the reference target, and sums in another order if it
- * is for the cpu target (-c).
+ * compute what the bound module does: for the reference target the same bits; for the cpu target (-c), which adds in
+ * another order, the same up to rounding.
  *   -n  modules and the program are only bound, and modules are verified: nothing is computed
  *   -p  the module is printed
  *   -c  the program is for the cpu target

@@ -1,5 +1,5 @@
-"""rows.py: element types, and the rows that must be drawn, (operator, version, type constraint, type) from ONNX's schemas, with how
-often each was drawn."""
+"""rows.py: element types, and the rows that must be drawn.  A row is (operator, version, type constraint, type) from ONNX's schemas; how
+often it was drawn is counted."""
 
 import collections
 

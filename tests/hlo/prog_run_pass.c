@@ -77,7 +77,7 @@ static status compare(void *data) {
   return same_values(j->before, j->after, j->floats, j->arena);
 }
 
-/* Returns the exit status.  A module that cannot be evaluated is no failure, but a message is printed. */
+/* Returns the exit status.  If the modules cannot be evaluated, this is no failure, but a message is printed. */
 static int compare_values(job *j) {
   status s = guard_run(compare, j);
   bool differs = status_get_code(s) == STATUS_INTERNAL;

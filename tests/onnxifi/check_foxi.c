@@ -141,7 +141,7 @@ static void open_library(void) {
     ck_assert_msg(((void **)&foxi)[k], "%s", dlerror());
   }
   n_ids = 0;
-  ck_assert_int_eq(foxi.ids(NULL, &n_ids), FALLBACK); /* as Caffe2 asks */
+  ck_assert_int_eq(foxi.ids(NULL, &n_ids), FALLBACK); /* Caffe2 asks for the number of IDs in this way */
   ck_assert_uint_le(n_ids, sizeof ids / sizeof *ids);
   ck_assert_int_eq(foxi.ids(ids, &n_ids), SUCCESS);
   for (size_t k = 0; k < sizeof extensions / sizeof *extensions; k++) {

@@ -341,7 +341,7 @@ START_TEST(many_in_flight) {
     after[k] = fence(NULL);
     IS(SUCCESS, lib.onnxRunGraph(g, &before[k], &after[k]));
   }
-  for (int k = RUNS; k-- > 0;) { /* the last run first; the event of every third run is released */
+  for (int k = RUNS; k-- > 0;) { /* the last run first; every third event is released and never signalled */
     IS(SUCCESS, k % 3 ? lib.onnxSignalEvent(before[k].event) : lib.onnxReleaseEvent(before[k].event));
   }
   IS(SUCCESS, lib.onnxReleaseGraph(g));

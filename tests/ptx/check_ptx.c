@@ -83,9 +83,13 @@ START_TEST(scalars) {
       {"cvt.rzi.u32.f32 %r2, 0fBF800000;\ncvt.u64.u32 %rd5, %r2;", 0},
       {"cvt.rni.f32.f32 %f1, 0f40200000;\ncvt.rzi.s32.f32 %r2, %f1;\ncvt.s64.s32 %rd5, %r2;", 2}, /* 2.5 */
       {"cvt.rmi.f32.f32 %f1, 0fC0200000;\ncvt.rzi.s32.f32 %r2, %f1;\ncvt.s64.s32 %rd5, %r2;", (uint64_t)-3},
-      {"cvt.rn.f16.f32 %rs1, 0f477FF000;\ncvt.u64.u16 %rd5, %rs1;", 0x7c00},     /* 65520 is halfway to 2^16 */
-      {"cvt.rn.bf16.f32 %rs1, 0f3F808000;\ncvt.u64.u16 %rd5, %rs1;", 0x3f80},    /* a tie goes to the even one */
-      {"cvt.rna.tf32.f32 %r2, 0f3F801000;\ncvt.u64.u32 %rd5, %r2;", 0x3f802000}, /* and here away from 0 */
+      {"cvt.rn.f16.f32 %rs1, 0f477FF000;\ncvt.u64.u16 %rd5, %rs1;", 0x7c00},  /* 65520 is halfway to 2^16 */
+      {"cvt.rn.bf16.f32 %rs1, 0f3F808000;\ncvt.u64.u16 %rd5, %rs1;", 0x3f80}, /* a tie goes to the even one */
+      /* 2^24 + 2^16 + 1 is above the middle of two bf16, but not if it is rounded to f32 first */
+      {"cvt.rn.bf16.s32 %rs1, 16842753;\ncvt.u64.u16 %rd5, %rs1;", 0x4b81},
+      {"cvt.rn.bf16.s32 %rs1, -16842753;\ncvt.u64.u16 %rd5, %rs1;", 0xcb81},
+      {"cvt.rn.bf16.s32 %rs1, 16973823;\ncvt.u64.u16 %rd5, %rs1;", 0x4b81}, /* 2^24 + 2^17 + 2^16 - 1: below a middle */
+      {"cvt.rna.tf32.f32 %r2, 0f3F801000;\ncvt.u64.u32 %rd5, %r2;", 0x3f802000}, /* a tie goes away from 0 */
       {"min.f32 %f1, 0f80000000, 0f00000000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x80000000},
       {"min.f32 %f1, 0f7FC00000, 0f40000000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x40000000},
       {"min.NaN.f32 %f1, 0f7FC00000, 0f40000000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x7fffffff},
@@ -96,7 +100,7 @@ START_TEST(scalars) {
       {"add.cc.u32 %r2, -1, 1;\naddc.u32 %r3, 7, 0;\ncvt.u64.u32 %rd5, %r3;", 8},
       {"sub.cc.u64 %rd5, 0, 1;\nsubc.cc.u64 %rd5, 7, 0;\nsubc.u64 %rd5, %rd5, 0;", 6},
       {"ld.param.u32 %r2, [k_param_1];\ncvt.u64.u32 %rd5, %r2;", 7},
-      /* (1 + 2^-12)^2 - 1 has a bit below those of the rounded square */
+      /* (1 + 2^-12)^2 - 1 is 2^-11 + 2^-24; a product that is rounded to f32 before the subtraction loses 2^-24 */
       {"fma.rn.f32 %f1, 0f3F800800, 0f3F800800, 0fBF800000;\nmov.b32 %r2, %f1;\ncvt.u64.u32 %rd5, %r2;", 0x3a000400},
       {"mul.rn.f32 %f1, 0f3F800800, 0f3F800800;\nsub.rn.f32 %f1, %f1, 0f3F800000;\nmov.b32 %r2, %f1;\n"
        "cvt.u64.u32 %rd5, %r2;",
@@ -108,7 +112,7 @@ START_TEST(scalars) {
                 (unsigned long long)rows[_i].want);
 }
 END_TEST
-enum { SCALARS = 36 };
+enum { SCALARS = 39 };
 
 /* --- threads --- */
 
@@ -154,7 +158,7 @@ START_TEST(no_barrier) {
 }
 END_TEST
 
-/* An asynchronous copy arrives when its group is waited for. */
+/* The bytes of an asynchronous copy are written when its group is waited for. */
 START_TEST(async) {
   for (int k = 0; k < MOST; k++) {
     in[k] = 1000 + (uint64_t)k;

@@ -43,7 +43,8 @@ static status read_list(ptx_parser *p, char end, ptx_operand *o) {
   return NULL;
 }
 
-/* Reads a word: a register, a number, a name, or else a label or a function, which may come later. */
+/* Reads a word: a register, a number, or the name of a variable.  Any other word is taken for a label or a function,
+ * which may be defined later in the text (see resolve). */
 static status read_word_operand(ptx_parser *p, ptx_operand *o) {
   const char *w;
   TRY(ptx_need_word(p, &w));
@@ -131,7 +132,7 @@ bool ptx_has(const ptx_instr *i, const char *modifier) {
   return false;
 }
 
-/* Divides an opcode such as "ld.global.nc.v2.u64" at its dots, and sets the fields of *i that it tells. */
+/* Divides an opcode such as "ld.global.nc.v2.u64" at its dots, and sets the fields of *i that its parts give. */
 static status read_opcode(ptx_parser *p, const char *text, ptx_instr *i) {
   char *copy = arena_strdup(p->arena, text), *rest = NULL, *part = strtok_r(copy, ".", &rest);
   *i = (ptx_instr){.vector = 1, .guard = -1, .text = text, .line = p->line};
@@ -187,7 +188,7 @@ static status read_guarded(ptx_parser *p) {
 
 static status read_registers(ptx_parser *p) {
   const char *name;
-  TRY(ptx_need_word(p, &name)); /* the type, which each instruction tells anew */
+  TRY(ptx_need_word(p, &name)); /* the type is skipped, since each instruction names it anew */
   do {
     uint64_t count = 0;
     TRY(ptx_need_word(p, &name));
@@ -247,7 +248,7 @@ static ptx_function *find_function(const ptx_module *m, const char *name) {
   return NULL;
 }
 
-/* Finds the instructions of labels and the functions of calls. */
+/* Sets the value of each operand that is a label to the number of the label's instruction, and the callee of a call. */
 static status resolve(ptx_parser *p, ptx_instr *i) {
   for (int k = 0; k < i->n; k++) {
     ptx_operand *o = &i->operands[k];
@@ -286,7 +287,7 @@ static status read_body(ptx_parser *p) {
   return NULL;
 }
 
-/* Reads "(.param .u64 name, ...)"; `returned`: what the function returns. */
+/* Reads "(.param .u64 name, ...)": the function's parameters or, if `returned` is set, what it returns. */
 static status read_parameters(ptx_parser *p, bool returned) {
   ptx_function *f = p->function;
   while (!ptx_take(p, ')')) {
@@ -333,7 +334,7 @@ static status read_function(ptx_parser *p, bool is_entry) {
   }
   skip_limits(p);
   ptx_function *known = find_function(p->module, f->name);
-  if (known) { /* it was declared */
+  if (known) { /* the function was declared before */
     *known = *f;
     p->function = f = known;
   } else {

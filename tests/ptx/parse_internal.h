@@ -4,7 +4,7 @@
 
 #include "tests/ptx/ptx_internal.h"
 
-/* A name of the module or of a function, and where it leads to. */
+/* A name of the module or of a function, and what it stands for. */
 typedef struct ptx_symbol {
   const char *name;
   ptx_place place;
@@ -27,8 +27,8 @@ typedef struct ptx_parser {
   const char *p;
   int line;
   ptx_module *module;
-  ptx_function *function; /* the one that is read */
-  ptx_symbol *symbols;    /* those of the module, then those of the function */
+  ptx_function *function; /* the function that is being read */
+  ptx_symbol *symbols;    /* the symbols of the module (the first module_symbols), then those of the function */
   uint32_t n_symbols, symbols_capacity, module_symbols;
   ptx_registers *registers;
   uint32_t n_registers, registers_capacity;
@@ -46,23 +46,23 @@ typedef struct ptx_parser {
 
 /* Skips spaces and comments. */
 void ptx_skip_space(ptx_parser *p);
-/* Returns true if the next character is this one, and takes it. */
+/* Returns true and moves behind the next character if it is c. */
 bool ptx_take(ptx_parser *p, char c);
-/* Takes the character, which must be the next one. */
+/* Moves behind the next character; fails if it is not c. */
 STATUS_MUST_USE status ptx_need(ptx_parser *p, char c);
-/* Takes the next word. */
+/* Sets *out to the next word, on the arena, and moves behind it; fails if what comes next is no word. */
 STATUS_MUST_USE status ptx_need_word(ptx_parser *p, const char **out);
 /* Returns true if the word is a number. */
 bool ptx_is_number(const char *w);
 /* Returns the value of 12 or 0x1f, or the bits of 0f3F800000 and 0d3FF0000000000000. */
 uint64_t ptx_number_of(const char *w);
-/* Takes a number, which may be negative. */
+/* Reads a number, which may be negative. */
 STATUS_MUST_USE status ptx_read_number(ptx_parser *p, uint64_t *out);
 /* Finds the type of a name such as "u32".  Returns false if there is none. */
 bool ptx_find_type(const char *w, ptx_type *out);
-/* Takes ".align 8 .b8" or ".u64"; *bytes is the size of an element. */
+/* Reads ".align 8 .b8" or ".u64"; *bytes is the size of an element. */
 STATUS_MUST_USE status ptx_read_layout(ptx_parser *p, size_t *align, size_t *bytes);
-/* Takes "name", "name[]" or "name[8]"; *count is 1, 0 or the number. */
+/* Reads "name", "name[]" or "name[8]"; *count is 1, 0 or the number in brackets. */
 STATUS_MUST_USE status ptx_read_name(ptx_parser *p, const char **name, uint64_t *count);
 /* Adds a symbol. */
 void ptx_define(ptx_parser *p, const char *name, ptx_place place, uint64_t value);

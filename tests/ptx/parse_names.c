@@ -109,7 +109,7 @@ status ptx_read_layout(ptx_parser *p, size_t *align, size_t *bytes) {
   }
 }
 
-/* Reads "name", "name[]" or "name[8]"; *count is 1, 0 or the number. */
+/* Reads "name", "name[]" or "name[8]"; *count is 1, 0 or the number in brackets. */
 status ptx_read_name(ptx_parser *p, const char **name, uint64_t *count) {
   TRY(ptx_need_word(p, name));
   *count = 1;

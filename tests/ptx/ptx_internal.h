@@ -22,7 +22,7 @@ typedef struct ptx_type {
 
 typedef enum ptx_space { PTX_GENERIC, PTX_GLOBAL, PTX_SHARED, PTX_LOCAL, PTX_PARAM, PTX_CONST } ptx_space;
 
-/* Where a name leads to. */
+/* What a name stands for. */
 typedef enum ptx_place {
   PTX_NOWHERE,
   PTX_IN_FRAME,  /* `value` is an offset in the memory of the function's frame: parameters and local arrays */

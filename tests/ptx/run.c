@@ -9,13 +9,14 @@ typedef enum thread_state { RUNNING, AT_WARP, AT_BARRIER, DONE } thread_state;
 /* A function that was called and has not returned. */
 typedef struct frame {
   const ptx_function *function;
-  uint32_t next; /* the instruction */
+  uint32_t next; /* the number of the next instruction */
   uint64_t *registers;
   uint8_t *memory;
   struct frame *caller;
 } frame;
 
-/* An asynchronous copy that was not waited for; the bytes behind `bytes` up to `size` become 0. */
+/* An asynchronous copy that was not waited for: it writes `bytes` bytes from `from`, and zeros behind them up to
+ * `size`. */
 typedef struct copy {
   uint64_t to, from;
   uint32_t size, bytes;
@@ -30,7 +31,7 @@ typedef struct thread {
   frame *top;
   copy *copies;
   uint32_t n_copies, copies_capacity;
-  uint32_t *groups; /* how many copies there are at the end of each group that was committed */
+  uint32_t *groups; /* for each group that was committed, how many of `copies` come before the group's end */
   uint32_t n_groups, groups_capacity;
 } thread;
 
@@ -102,7 +103,8 @@ static bool find_array(block *b, uint64_t address) {
   return b->launch->find_array(b->launch->data, address, &b->begin, &b->end);
 }
 
-/* Sets *out to where `bytes` bytes at the address are. */
+/* Sets *out to the memory of `bytes` bytes at the address.  Fails unless they are aligned and lie in shared memory or,
+ * if the launch has find_array, in one array. */
 static status reach(thread *t, const ptx_instr *i, ptx_space space, uint64_t address, size_t bytes, uint8_t **out) {
   block *b = t->block;
   if (address % bytes) {
@@ -153,7 +155,7 @@ static status store(thread *t, const ptx_instr *i) {
   return NULL;
 }
 
-/* Sums of integers of 32 bits only.  No two threads run at the same time, so every load and store is atomic. */
+/* Knows only sums of integers of 32 bits.  No two threads run at the same time, so every load and store is atomic. */
 static status add_atomically(thread *t, const ptx_instr *i) {
   uint8_t *at;
   uint32_t before;
@@ -186,7 +188,7 @@ static status arrive(thread *t, const ptx_instr *i, uint32_t n) {
   return NULL;
 }
 
-/* Waits for all but the last `left` groups. */
+/* Makes the copies of all committed groups except the last `left`. */
 static status await_groups(thread *t, const ptx_instr *i, uint64_t left) {
   if (t->n_groups <= left) {
     return NULL;
@@ -237,8 +239,8 @@ static frame *new_frame(arena *a, const ptx_function *f, uint64_t seed) {
   return new;
 }
 
-/* Operands: what is returned, if the function returns something; the function; the arguments.  All are in the frame's
- * memory. */
+/* The operands are the list of results, if the function returns something; the function; and the list of arguments, if
+ * it takes some.  Results and arguments are in the memory of the caller's frame. */
 static status call(thread *t, const ptx_instr *i) {
   const ptx_function *f = i->callee;
   const ptx_operand *arguments = &i->operands[i->n - 1];
@@ -301,7 +303,7 @@ static status compute(thread *t, const ptx_instr *i) {
   return failed;
 }
 
-/* Sums and differences of integers that set or take the carry, which is a borrow for differences. */
+/* Adds or subtracts integers and sets the carry, which is a borrow for differences, or also uses it. */
 static void add_with_carry(thread *t, const ptx_instr *i) {
   bool minus = i->op == PTX_sub || i->op == PTX_subc, takes = i->op == PTX_addc || i->op == PTX_subc;
   int bits = ptx_type_of(i).bits;
@@ -418,7 +420,7 @@ static status run_collective(block *b, uint32_t first, uint32_t end) {
 static status run_warp(block *b, uint32_t first, uint32_t end) {
   for (;;) {
     bool waits = false;
-    for (uint32_t k = end; k-- > first;) { /* not in order of their numbers, which might hide a race */
+    for (uint32_t k = end; k-- > first;) { /* backwards: the order of their numbers might hide a race */
       TRY(run_thread(&b->threads[k]));
     }
     for (uint32_t k = first; k < end; k++) {

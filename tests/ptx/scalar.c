@@ -40,9 +40,14 @@ static uint64_t to_half(double x) {
   return isnan(x) ? 0x7fff : bits;
 }
 
-/* Rounds to the nearest bf16, ties to even. */
-static uint64_t to_bfloat(float x) {
-  uint32_t bits = (uint32_t)ptx_of_float(x);
+/* Rounds to the nearest bf16, ties to even.  If x is not an f32, that one of the two f32 around it is taken whose last
+ * bit is odd: it is no tie in bf16, and rounds to the same bf16 as x. */
+static uint64_t to_bfloat(double x) {
+  float near = (float)x;
+  uint32_t bits = (uint32_t)ptx_of_float(near);
+  if (near != x && !isnan(x)) {
+    bits = (fabs((double)near) > fabs(x) ? bits - 1 : bits) | 1;
+  }
   return isnan(x) ? 0x7fff : (bits + 0x7fff + ((bits >> 16) & 1)) >> 16;
 }
 
@@ -64,7 +69,7 @@ double ptx_to_double(ptx_type t, uint64_t bits) {
 static uint64_t of_double(ptx_type t, double x) {
   uint64_t bits;
   if (t.kind == PTX_BFLOAT) {
-    return to_bfloat((float)x);
+    return to_bfloat(x);
   }
   if (t.bits == 16) {
     return to_half(x);
@@ -78,7 +83,7 @@ static uint64_t of_double(ptx_type t, double x) {
 
 static bool is_float(ptx_type t) { return t.kind == PTX_FLOAT || t.kind == PTX_BFLOAT; }
 
-/* Fails unless all parts of the name are in the list. */
+/* Fails unless each modifier of the instruction is in the list of words, which spaces separate. */
 static status allow(const ptx_instr *i, const char *list) {
   for (int k = 0; k < i->n_modifiers; k++) {
     const char *at = strstr(list, i->modifiers[k]);
@@ -108,8 +113,9 @@ static double extreme(const ptx_instr *i, double x, double y) {
   return (x < y) == min ? x : y;
 }
 
-/* Arithmetic of f32 is done in f32.  Sums, products and quotients would be the same if they were computed in f64 and
- * rounded to f32, but fused multiply-adds would not. */
+/* Computes in f64; the caller rounds to the instruction's type.  For f32, sums, products, quotients and square roots
+ * are then the same as if they had been computed in f32.  A fused multiply-add would be rounded twice, so it is
+ * computed by fmaf. */
 static double float_result(const ptx_instr *i, const double *x) {
   bool single = ptx_type_of(i).bits == 32;
   switch (i->op) {
@@ -177,7 +183,8 @@ static uint64_t shifted(const ptx_instr *i, ptx_type t, uint64_t x, uint32_t by)
   return (uint64_t)(wide(t, x) >> by);
 }
 
-/* Returns bits `at` to at + n - 1 of x.  If the type is signed, the highest of them that x has is repeated above. */
+/* Returns bits `at` to at + n - 1 of x.  For a signed type, the bits above are copies of the highest bit of that field,
+ * or of x if the field reaches beyond x. */
 static uint64_t field(ptx_type t, uint64_t x, uint32_t at, uint32_t n) {
   at &= 0xff, n &= 0xff;
   uint32_t last = at + n - 1 < (uint32_t)t.bits - 1 ? at + n - 1 : (uint32_t)t.bits - 1;
@@ -195,7 +202,8 @@ static uint64_t inserted(ptx_type t, uint64_t x, uint64_t into, uint32_t at, uin
   return (into & ~mask) | (at >= 64 ? 0 : (x << at) & mask);
 }
 
-/* Each byte of the result is one of the eight bytes of x and y; bit 3 of its number repeats that byte's sign. */
+/* Byte k of the result is chosen by bits 4k to 4k+3 of `which`: the lower three say which of the eight bytes of x and
+ * y; if the fourth is set, all bits are copies of that byte's highest bit. */
 static uint64_t permuted(uint64_t x, uint64_t y, uint64_t which) {
   uint64_t all = (x & UINT32_MAX) | y << 32, r = 0;
   for (int k = 0; k < 4; k++) {
@@ -320,7 +328,8 @@ static double rounded(const ptx_instr *i, double x) {
                              : x;
 }
 
-/* Numbers beyond the type's become its first or last; NaN becomes 0. */
+/* Returns x, without its fraction, as an integer of the type.  Numbers out of range become its least or largest number,
+ * and NaN becomes 0. */
 static uint64_t saturated(ptx_type t, double x) {
   bool is_signed = t.kind == PTX_SIGNED;
   double least = is_signed ? -ldexp(1, t.bits - 1) : 0, end = ldexp(1, is_signed ? t.bits - 1 : t.bits);
@@ -338,7 +347,8 @@ static uint64_t of_integer(ptx_type to, __int128 x) {
   if (to.bits == 32 && to.kind == PTX_FLOAT) {
     return ptx_of_float((float)x);
   }
-  return of_double(to, (double)x); /* every integer that f64 must round is infinite in f16 */
+  /* The conversion to f64 is exact for the types of 16 bits, since x has at most 32 bits there (convert). */
+  return of_double(to, (double)x);
 }
 
 /* Rounds to the 10 bits of mantissa of tf32, ties away from 0. */

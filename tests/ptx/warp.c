@@ -39,8 +39,8 @@ static status shuffle(const ptx_instr *i, ptx_warp *w) {
 
 /* --- loading matrices --- */
 
-/* Operand 0: the addresses of the rows of 8 elements of 16 bits: those of matrix m are told by lanes 8 * m to 8 * m
- * + 7. */
+/* Operand 0 has an address in each lane: lanes 8 * m to 8 * m + 7 have those of the eight rows of matrix m.  A row has
+ * 8 elements of 16 bits. */
 static status load_matrices(const ptx_instr *i, ptx_warp *w) {
   int n = ptx_has(i, "x4") ? 4 : ptx_has(i, "x2") ? 2 : 1;
   bool transposed = ptx_has(i, "trans");
@@ -74,12 +74,12 @@ typedef struct shape {
  * of A.  `per` is the number of elements in a register. */
 static void place_of_a(const shape *s, int per, int lane, int e, int *row, int *col) {
   int group = lane / 4, in_group = lane % 4, reg = e / per;
-  bool has_lower = s->m == 16; /* registers of odd number are of rows 8 below */
+  bool has_lower = s->m == 16; /* registers with odd numbers hold rows that are 8 further down */
   *row = group + (has_lower && reg % 2 ? 8 : 0);
   *col = in_group * per + e % per + (has_lower ? reg / 2 : reg) * 4 * per;
 }
 
-/* Does the same for the matrix B, k by n. */
+/* Does for the matrix B, k by n, what place_of_a does for A. */
 static void place_of_b(int per, int lane, int e, int *row, int *col) {
   *row = lane % 4 * per + e % per + e / per * 4 * per;
   *col = lane / 4;
@@ -100,7 +100,7 @@ static double float_element(const ptx_warp *w, ptx_type t, int first, int lane, 
   int per = 32 / t.bits;
   uint64_t bits = w->operands[first + e / per][lane] >> (e % per * t.bits);
   ptx_type read = t.kind == PTX_TF32 ? (ptx_type){PTX_FLOAT, 32} : t;
-  bits = t.kind == PTX_TF32 ? bits & 0xffffe000u : bits; /* the lower bits are not looked at */
+  bits = t.kind == PTX_TF32 ? bits & 0xffffe000u : bits; /* the multiplication ignores the lower bits of a tf32 */
   return ptx_to_double(read, t.bits == 16 ? bits & 0xffff : bits);
 }
 

@@ -13,7 +13,8 @@
 #include "tests/target/two_targets.h"
 
 /* The largest error, relative to the largest result.  Results are sums of up to 1000 weighted values.  The weights have
- * the error of exp, 1.1 ULP, and that of the rounded scores, which e^x multiplies by the score (up to about 10). */
+ * the error of exp, 1.1 ULP, and that of the rounded scores: what a score of up to 10 is off by is the relative error
+ * of its exponential. */
 static const double tolerance = 1e-5;
 
 typedef struct row {
@@ -403,7 +404,8 @@ START_TEST(forms) {
 }
 END_TEST
 
-/* Heads that share keys and values become rows of one head.  The kernel needs at least eight rows. */
+/* Returns true or false if this attention must or must not be fused, or ANY_FUSION if both are right.  Heads that share
+ * keys and values become rows of one head, and the kernel needs at least eight rows. */
 static int is_fused(const spelling *s, const sizes *z) {
   bool shares = s->q == PLAIN && s->k == GROUPED && s->v == GROUPED && !s->same && !s->windows;
   return shares ? z->rows * GROUP >= 8 : ANY_FUSION;

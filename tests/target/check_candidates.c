@@ -35,7 +35,7 @@ typedef struct row {
 
 #define DOT(rhs) "dot(%x, %w) " DOT_OF("", "", "1", rhs)
 #define SMALL_DOT(rhs) "dot(%x, %f) " DOT_OF("", "", "1", rhs)
-/* A convolution in two spatial dimensions, and one in as many as `ones` has ones. */
+/* CONV is a convolution in two spatial dimensions; CONV_IN has as many as the list `ones`, whose elements are all 1. */
 #define CONV(strides, pads, dilation, groups) CONV_IN("1,1", strides, pads, dilation, groups)
 #define CONV_IN(ones, strides, pads, dilation, groups) \
   "convolution(%x, %w) " CONV_LAST(strides, pads, pads, ones, dilation, groups)
@@ -187,7 +187,8 @@ static float rounded(float x, dtype reduced_precision) {
   return (float)dtype_load_f64(reduced_precision, element);
 }
 
-/* Numbers are rounded to reduced_precision, unless it is DTYPE_INVALID. */
+/* Returns random bytes for a type of integers, otherwise random f32 in [-1, 1), which are rounded to reduced_precision
+ * unless that is DTYPE_INVALID. */
 static literal random_literal(arena *a, shape s, uint64_t seed, dtype reduced_precision) {
   void *data;
   literal l = literal_new(a, s, &data);
@@ -208,7 +209,7 @@ typedef struct weights {
   dtype reduced_precision;
 } weights;
 
-/* hlo_parse_options.blob: makes the weights. */
+/* A function for hlo_parse_options.blob: makes the weights. */
 static status random_blob(void *data, uint64_t number, const shape *s, const void **bytes) {
   const weights *w = data;
   const dtype_info *type = dtype_get_info((dtype)s->type);
@@ -341,7 +342,8 @@ typedef struct attempt {
   uint32_t config, n_configs;
   bool placed; /* the result is a part of a larger one */
   addend residual;
-  dtype reduced_precision; /* only configs that round operands to it are tried; DTYPE_INVALID: all that do not round */
+  dtype reduced_precision; /* only configs that round operands to this type are tried; DTYPE_INVALID: only configs that
+                              do not round them */
   emit_target target;
   char name[80];
   rt_program *program;
@@ -467,7 +469,7 @@ START_TEST(every_plan_in_place) {
 }
 END_TEST
 
-/* The result may take the residual's memory, unless the contraction reads that, too. */
+/* The result may be written over the residual, unless the contraction reads the residual's memory, too. */
 START_TEST(every_plan_over_its_residual) {
   const row *r = &rows[_i];
   bool adds = r->epilogue && strstr(r->epilogue, "%s)"), square = adds && strcmp(r->x, r->y) == 0;
@@ -539,7 +541,8 @@ static uint32_t winograd_configs(arena *a, const cpu_problem *p) {
   return found;
 }
 
-/* What is to be exact is not computed by Winograd's algorithm, which rounds differently from a sum of products. */
+/* A contraction that must be exact is not computed by Winograd's algorithm, which rounds differently from a sum of
+ * products. */
 START_TEST(exact_means_no_winograd) {
   const row *r = rows;
   while (strcmp(r->name, "3x3") != 0) {

@@ -240,8 +240,8 @@ START_TEST(damaged_results) {
 }
 END_TEST
 
-/* Replaces `from` by `to` in the module, so that the first of the two pairs cannot be carried, and expects that the
- * second one is carried nevertheless. */
+/* Replaces `from` by `to` in the module, so that the first of pairs[] cannot be carried, and expects that the second
+ * one is carried nevertheless. */
 static void check_declines(const char *from, const char *to) {
   uint32_t n;
   hlo_module *m = parse_entry(memory, with(memory, attention, from, to))->module;
@@ -329,8 +329,8 @@ START_TEST(other_memory) {
 }
 END_TEST
 
-/* Expects that the roots of the module are carried in these parameters, -1 for none, and that a module in which
- * something is carried stays as it is. */
+/* Expects that hlo_carry_updates finds in which parameters the roots are carried (-1: in none), and that a second call
+ * changes nothing if something is carried already. */
 static void check_found(const char *text, uint32_t n, const int *want) {
   hlo_module *m = parse_entry(memory, text)->module;
   hlo_carry_updates(m);

@@ -86,7 +86,7 @@ typedef struct session {
   const row *row;
   arena *a;
   rt_weight_pool *weight_pool;
-  const void *known[MOST]; /* the objects of the programs that were compiled before */
+  const void *known[MOST]; /* the objects of the first program */
   uint32_t n_known;
   int n; /* rows */
 } session;
@@ -160,7 +160,7 @@ static void compare(const session *s, const literal *want, const literal *got) {
   }
 }
 
-/* After the first program, all objects must be known: nothing is compiled anew. */
+/* Fails if an object of the program was not in the first program, since then code was compiled anew. */
 static void check_code(session *s, const rt_program *p, bool first) {
   for (uint32_t k = 0; k < p->n_code; k++) {
     bool known = false;

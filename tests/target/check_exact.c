@@ -68,8 +68,8 @@ static void store_special(dtype t, void *at, uint64_t which) {
   }
 }
 
-/* Operand 0 runs through all bits of narrow types; the others, and those of wide types, are random: a quarter special
- * values, a quarter numbers of common size, otherwise any bits. */
+/* Returns operand `number`.  The elements of operand 0 are all bit patterns of a type of up to 16 bits.  Other elements
+ * are random: a quarter are special values, a quarter numbers of common size, the others any bits. */
 static literal operand(arena *a, dtype type, uint32_t number) {
   void *data;
   literal l = literal_new(a, shape_make(type, 1, (dim[]){N}), &data);

@@ -151,7 +151,7 @@ END_TEST
 
 /* --- targets --- */
 
-/* A named CPU is what its row says, whatever machine compiles. */
+/* The target of a named CPU is what its row says, whatever machine compiles. */
 START_TEST(rows) {
   const emit_cpu *c = &emit_cpus[_i];
   emit_target t = target_of(c);

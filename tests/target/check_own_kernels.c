@@ -165,8 +165,8 @@ START_TEST(first_few) {
 }
 END_TEST
 
-/* Keys in ascending and descending order: each item that is read, or none, comes before all items that are kept so
- * far. */
+/* Keys that are sorted already, of which the first few are wanted, in both orders: in one order each item that is read
+ * comes before all items kept so far, in the other one none does. */
 START_TEST(sorted_keys) {
   check_own("%0: s32[] \"x\"",
             "%1 = iota() {dimension=0} : s32[20000]\n%2 = broadcast(%0) {dimensions=[]} : s32[20000]\n"

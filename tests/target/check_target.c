@@ -117,8 +117,9 @@ START_TEST(rows) {
 }
 END_TEST
 
-/* Transposes: squares that divide both sides, that overlap, or that are larger than the array; two transposed arrays,
- * types of all widths, and elementwise operations on both sides. */
+/* Transposes, which a kernel does square by square: squares that divide both sides of the array, that overlap, or that
+ * are larger than the array; two transposed arrays, types of all widths, and elementwise operations before and after
+ * the transpose. */
 START_TEST(turned) {
   static const char *const types[] = {"f32", "f64", "f16", "s8", "s64", "pred", NULL};
   for (int k = 0; types[k]; k++) {

@@ -250,8 +250,8 @@ static const row rows[] = {
 };
 enum { N_FAULTS = sizeof rows / sizeof *rows };
 
-/* The module that verify has written for a finding shows the same fault when it is verified itself, with its own
- * inputs. */
+/* The module that verify has written for a finding shows the same fault when it is itself verified with the inputs in
+ * its file. */
 static void check_module(const row *r, const verify_finding *f) {
   static char text[20000];
   FILE *file = fopen(f->module.file, "r");

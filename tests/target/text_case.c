@@ -14,7 +14,7 @@ typedef struct trial {
   double tolerance; /* relative to the largest magnitude of the result; 0: the same bits */
   double low, high; /* of float inputs */
   variant v;
-  char message[600]; /* what is wrong; "" nothing */
+  char message[600]; /* what is wrong; "": nothing */
 } trial;
 
 static uint64_t random_state;

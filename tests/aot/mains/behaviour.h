@@ -85,7 +85,7 @@ static void test_bad_sizes(void) {
     EXPECT(error != OPEN_OK && strlen(open_error_text(error)) > 4);
     EXPECT(is_large || open_run(&n) == OPEN_ERROR_NOT_READY);
   }
-  for (int64_t size = 0; size < 3; size++) { /* the error is that of a guard, even for a negative size of the output */
+  for (int64_t size = 0; size < 3; size++) { /* a guard refuses them, even where the output's size would be negative */
     EXPECT(strstr(open_error_text(open_bind(&n, aligned(room), size)), "the object is for sizes with") != NULL);
   }
 }
@@ -178,7 +178,7 @@ static void square_twice(square *n, void *x, const void *y) {
   EXPECT(square_run(n) == SQUARE_OK && memcmp(y, wanted, sizeof wanted) == 0);
 }
 
-/* The output lies where the input does: in memory of the caller, aligned or not, or in the arena. */
+/* The output has the same memory as the input: memory of the caller, aligned or not, or of the arena. */
 static void test_over_input(void) {
   square n;
   unsigned char memory[256], *begin = aligned(memory);
@@ -207,7 +207,7 @@ static void test_weights(const char *path) {
   EXPECT(apart_init(&n, weights) == APART_OK && apart_bind(&n, aligned(room)) == APART_OK);
   EXPECT(apart_set_in_index(&n, index) == APART_OK && apart_run(&n) == APART_OK);
   EXPECT(apart_out_y(&n)[0] == 99 && apart_out_y(&n)[1] == 7);
-  weights[0] ^= 1; /* now the mark is that of another object */
+  weights[0] ^= 1; /* changes the mark by which the object knows its own file of weights */
   EXPECT(apart_init(&n, weights) == APART_ERROR_MEMORY);
   EXPECT(strstr(apart_error_text(APART_ERROR_MEMORY), "another object") != NULL);
   EXPECT(!f || fclose(f) == 0);

@@ -69,14 +69,14 @@ typedef struct rows {
     EXPECT(net##_bind(&n, memory(0), 2, 2, 3, 3, ROWS) > NET##_ERROR_NO_SUCH); /* no room for two more */ \
     EXPECT(net##_run(&n) == NET##_ERROR_NOT_READY && net##_reset(&n) == NET##_ERROR_NOT_READY);           \
     EXPECT(net##_bind(&n, memory(0), 2, 0, 5, 5, ROWS) > NET##_ERROR_NO_SUCH);                            \
-    net##_add(&n, 0, &r, 2, 1, ROWS); /* a bind that failed leaves what is kept as it was */              \
+    net##_add(&n, 0, &r, 2, 1, ROWS); /* a bind that failed has not changed the state */                  \
     EXPECT(net##_out_count(&n)[1] == 2);                                                                  \
-    net##_add(&n, 0, &again, 1, 2, 2 * ROWS); /* as many bytes, but other sizes */                        \
+    net##_add(&n, 0, &again, 1, 2, 2 * ROWS); /* as many bytes, other sizes: the state is empty */        \
     EXPECT(net##_out_count(&n)[0] == 1);                                                                  \
     EXPECT(net##_out_present(&n)[2 * 3] == 0 && net##_out_present(&n)[7 * 3 + 2] == 0);                   \
     EXPECT(net##_bind(&n, memory(1), 1, 9, 0, 0, ROWS) > NET##_ERROR_NO_SUCH);                            \
     r.n = 0;                                                                                              \
-    net##_add(&n, 1, &r, 2, 1, ROWS); /* other memory */                                                  \
+    net##_add(&n, 1, &r, 2, 1, ROWS); /* bound to other memory, the state starts empty */                 \
     EXPECT(net##_out_count(&n)[1] == 1 && net##_out_present(&n)[3] == 0);                                 \
     net##_add(&n, 1, &r, 2, 1, ROWS);                                                                     \
     EXPECT(net##_out_count(&n)[1] == 2 && net##_reset(&n) == NET##_OK);                                   \

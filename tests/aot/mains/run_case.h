@@ -46,8 +46,8 @@ static void check(const object_case *c, int error, const char *what) {
 
 /* --- memory with a guard behind it --- */
 
-/* Returns memory that begins `odd` bytes after a multiple of ALIGN.  It is filled with GUARD_BYTE, and so is a guard
- * after it. */
+/* Returns memory that begins `odd` bytes after a multiple of ALIGN.  The memory and a guard of GUARD bytes behind it
+ * are filled with GUARD_BYTE. */
 static unsigned char *take(uint64_t bytes, size_t odd) {
   unsigned char *block = malloc((size_t)bytes + 2 * ALIGN + GUARD);
   if (!block) {
@@ -105,7 +105,8 @@ static int64_t output_bytes(const object_case *c, void *n, uint32_t k, int64_t *
   return bytes_of(&c->outputs[k], dims);
 }
 
-/* The inputs as they are in the file, each at an odd address, or copies of the outputs: array k has bytes[k] bytes. */
+/* Arrays, of which array k has bytes[k] bytes: the inputs from the file, each at an odd address, or copies of the
+ * outputs. */
 typedef struct arrays {
   unsigned char **data;
   int64_t *bytes;

@@ -60,8 +60,9 @@ static int child(const char *weights) {
   return write(STDOUT_FILENO, &kilobytes, sizeof kilobytes) != sizeof kilobytes;
 }
 
-/* Starts one such process.  Sets ms[READY] and ms[FIRST] to the milliseconds until the object was ready and until its
- * first run had ended, and *kilobytes to what the process wrote.  Returns 0, or another number if the process fails. */
+/* Starts a process that runs `child`.  Sets ms[READY] and ms[FIRST] to the milliseconds until the object was ready and
+ * until its first run had ended, and *kilobytes to the memory that the process has written.  Returns 0, or another
+ * number if the process fails. */
 static int start(char *program, char *weights, double *ms, long *kilobytes) {
   char word[] = "child", *const command[] = {program, word, weights, NULL};
   int ends[2], result = 1;

@@ -1,6 +1,6 @@
 """ort_ep.py PLUGIN DATA: ONNX Runtime with our execution provider beside ONNX Runtime alone.
 
-The same numbers from the same session at several sizes; nearly all nodes taken in few groups."""
+One session must give the same numbers at several sizes, and the provider must take nearly all nodes, in few groups."""
 import os
 import sys
 import tempfile

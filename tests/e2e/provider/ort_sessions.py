@@ -1,4 +1,5 @@
-"""Sessions of ONNX Runtime with our execution provider first, or with none but its own: what the ort_*.py share."""
+"""Sessions of ONNX Runtime with our execution provider before its own, or with its own only: what the scripts
+ort_*.py share."""
 import os
 import re
 import sys

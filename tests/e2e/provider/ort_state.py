@@ -1,5 +1,6 @@
 """ort_state.py PLUGIN DATA: decoders whose keys and values are in one buffer, which IOBinding binds both as input and as
-output (exporters call it past_present_share_buffer), compared with ONNX Runtime's own provider, whose buffers are apart."""
+output (exporters call it past_present_share_buffer), compared with ONNX Runtime's own provider, to which input
+and output are bound in separate buffers."""
 import os
 import sys
 import tempfile

@@ -1,5 +1,5 @@
-"""ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by that through ONNX Runtime with our
-provider, at least 0.95 for models over a millisecond.
+"""ort_time.py PLUGIN DATA [NAME]: the time of a run in our own session divided by the time of a run in ONNX Runtime with our
+provider must be at least 0.95 for models whose run takes more than a millisecond.
 
 Both run in turns on one thread, the caller's, and what counts is that thread's shortest time of many runs, so that other work of
 the machine has no effect.  Inputs and outputs of ONNX Runtime are bound, since converting them to Python's arrays is no work of the

@@ -231,7 +231,7 @@ static size_t change_field(editing *e, const field *f) {
     resize(e->bytes, &e->size, e->most, whole.at, whole.size, 0);
     return 0;
   }
-  if (kind == 1 && resize(e->bytes, &e->size, e->most, whole.at, 0, whole.size)) { /* twice */
+  if (kind == 1 && resize(e->bytes, &e->size, e->most, whole.at, 0, whole.size)) { /* the field is doubled */
     memcpy(e->bytes + whole.at, e->bytes + whole.at + whole.size, whole.size);
     return 2 * whole.size;
   }

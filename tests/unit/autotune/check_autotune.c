@@ -1,5 +1,5 @@
-/* check_autotune.c - the autotuner with a fake backend: which configs are timed, which one wins, what the log
- * keeps, and how it is used for other sizes. */
+/* check_autotune.c - the autotuner with a fake backend: which configs are timed, which one wins, what the log keeps,
+ * and how the log is used for other sizes. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -137,7 +137,7 @@ START_TEST(launches_leave_no_memory_behind) {
       ASSERT_OK(p->device->await(p->stream, NULL));
     }
   }
-  const char *sanitizers = getenv("ONNX_XLA_SANITIZERS"); /* they keep memory that was freed */
+  const char *sanitizers = getenv("ONNX_XLA_SANITIZERS"); /* sanitizers keep memory that was freed */
   ck_assert((sanitizers && *sanitizers) || resident_pages() - before < 500);
   cuda_program_free(p);
   cuda_case_check_end();

@@ -5,7 +5,7 @@
 #include "tests/suite.h"
 #include "tests/unit/backend_gpu/cuda_case.h"
 
-/* Opens the driver without the platform. */
+/* Opens the fake driver directly, without the CUDA platform of backend_gpu. */
 static const cuda_driver *open_driver(CUcontext *context) {
   const cuda_driver *cu;
   ASSERT_OK(cuda_driver_start(&cu));

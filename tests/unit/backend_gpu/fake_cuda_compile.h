@@ -87,7 +87,8 @@ static CUresult make_loadable(Elf64_Ehdr *copy) {
   return CUDA_SUCCESS;
 }
 
-/* Returns the PTX of a "cubin" that was made of it, which is a header and the text; NULL for other objects. */
+/* Returns the PTX from which a "cubin" was made: the cubin is a header and the text.  Returns NULL for other
+ * objects. */
 static const char *ptx_of_cubin(const Elf64_Ehdr *image) {
   return image->e_machine == EM_CUDA && image->e_shnum == 0 ? (const char *)(image + 1) : NULL;
 }

@@ -1,5 +1,5 @@
 /* fake_cuda_state.h - the state of the fake driver: failures on demand, handles, contexts.  Only module_fake_cuda.c
- * includes it: a module is one source. */
+ * includes it, since a module of the tests is built from one source. */
 #ifndef TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_STATE_H
 #define TESTS_UNIT_BACKEND_GPU_FAKE_CUDA_STATE_H
 
@@ -82,8 +82,8 @@ static void lose(CUresult r) {
 /* A lock that streams hold for reading while they work; they do nothing if the device is lost. */
 static pthread_rwlock_t working = PTHREAD_RWLOCK_INITIALIZER;
 
-/* Returns the error when no stream works any more, so that nothing touches memory once a caller knows that
- * the device is lost. */
+/* Waits until no stream works any more, so that nothing touches memory once a caller knows that the device is lost, and
+ * returns the error. */
 static CUresult stop_working(CUresult error) {
   pthread_rwlock_wrlock(&working);
   pthread_rwlock_unlock(&working);
@@ -127,7 +127,7 @@ struct CUstream_st {
   object object;
   rt_stream *queue;
   _Atomic int64_t left; /* pieces of work that are not done */
-  CUgraph capture;      /* gets what is submitted; NULL if the stream is not captured */
+  CUgraph capture;      /* the graph to which submitted work is added; NULL if the stream is not captured */
   bool is_invalid;      /* whether a call that cannot be captured was made */
 };
 
@@ -205,7 +205,7 @@ static bool is_alive(const char *function, const void *handle, object_kind kind)
   return found;
 }
 
-/* Begins a call: returns the error with which it must end at once. */
+/* Begins a call.  Returns the error with which the call must end at once, or CUDA_SUCCESS. */
 static CUresult begin(const char *function, bool in_context) {
   calls++;
   if (home && home != getpid()) {
@@ -234,7 +234,8 @@ static CUresult begin(const char *function, bool in_context) {
     }                                               \
   } while (0)
 
-/* Ends a call that cannot be captured, and makes the capture invalid. */
+/* Notes a breach of the rules by a call that cannot be captured, makes the capture of s invalid, and returns the
+ * error. */
 static CUresult refuse_in_capture(const char *function, CUstream s) {
   breach(function, "called while a stream is captured");
   s->is_invalid = true;

@@ -225,7 +225,7 @@ static void await_all_streams(void) {
   pthread_mutex_unlock(&lock);
 }
 
-/* Takes memory out of the list; NULL if nothing alive is at this address. */
+/* Removes the memory at this address from the list and returns it; NULL if none is there that was not freed. */
 static memory *take_memory(object_kind kind, CUdeviceptr address) {
   memory *found = NULL;
   pthread_mutex_lock(&lock);
@@ -527,9 +527,8 @@ CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int va
   return CUDA_SUCCESS;
 }
 
-/* Copies what can be read at `from`, at most RT_BLOCK_PARAMETER_BYTES bytes: it is not known how many
- * parameters are there.  The copy is made by a system call, which does not crash where readable memory
- * ends. */
+/* Copies what can be read at `from`, at most RT_BLOCK_PARAMETER_BYTES bytes, since it is not known how many bytes of
+ * parameters there are.  A system call makes the copy, so that it does not crash where readable memory ends. */
 static void copy_readable(void *to, const void *from) {
   const size_t page = 4096, n = RT_BLOCK_PARAMETER_BYTES, first = page - (uintptr_t)from % page;
   struct iovec here = {to, n};

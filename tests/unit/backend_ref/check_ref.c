@@ -204,7 +204,7 @@ START_TEST(movement) {
       {"pad", "s32[2] {1, 2}; s32[] 9", "low=[1], high=[2], interior=[0]", "s32[5] {9, 1, 2, 9, 9}"},
       {"pad", "s32[3] {1, 2, 3}; s32[] 0", "low=[0], high=[0], interior=[1]", "s32[5] {1, 0, 2, 0, 3}"},
       {"pad", "s32[3] {1, 2, 3}; s32[] 0", "low=[-1], high=[-1], interior=[0]", "s32[1] {2}"},
-      /* 1 0 2 0 3 without its first element, one 0 behind */
+      /* 1 0 2 0 3, of which the first element is cut off, and a 0 at the end */
       {"pad", "s32[3] {1, 2, 3}; s32[] 0", "low=[-1], high=[1], interior=[1]", "s32[5] {0, 2, 0, 3, 0}"},
       {"pad", "s32[0] {}; s32[] 4", "low=[1], high=[1], interior=[3]", "s32[2] {4, 4}"},
       {"pad", "s32[2] {1, 2}; s32[] 0", "low=[-2], high=[1], interior=[0]", "s32[1] {0}"},
@@ -234,7 +234,7 @@ START_TEST(gather_scatter) {
       /* columns: the offset dim comes first in the result */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2] {2, 1}",
        GATHER("[0]", "[1]", "[]", "[]", "[1]", "1", "sizes=[2,1]"), "s32[2,2] {3, 2, 6, 5}"},
-      /* points [1,0] and [0,2]; the index vector is dim 0 of the indices, so it reads column-wise */
+      /* the points [1,0] and [0,2]: index vectors run along dim 0 of the indices, so each column is a point */
       {"gather", "s32[2,3] {1, 2, 3, 4, 5, 6}; s64[2,2] {1, 0, 0, 2}",
        GATHER("[]", "[0,1]", "[]", "[]", "[0,1]", "0", "sizes=[1,1]"), "s32[2] {4, 3}"},
       /* batching: row b of the operand with row b of the indices */
@@ -242,7 +242,7 @@ START_TEST(gather_scatter) {
        GATHER("[]", "[1]", "[0]", "[0]", "[1]", "2", "sizes=[1,1]"), "s32[2,2] {3, 1, 5, 5}"},
       {"scatter", "s32[4] {0, 0, 0, 0}; s64[3,1] {1, 3, 1}; s32[3] {5, 6, 7}",
        GATHER("[]", "[0]", "[]", "[]", "[0]", "1", "reducer=add"), "s32[4] {0, 12, 0, 6}"},
-      /* the later update stays; those out of range are skipped */
+      /* of two updates of one element, the later one stays; updates out of range are skipped */
       {"scatter", "s32[3] {1, 2, 3}; s64[4,1] {1, -1, 3, 1}; s32[4] {5, 6, 7, 8}",
        GATHER("[]", "[0]", "[]", "[]", "[0]", "1", "reducer=replace"), "s32[3] {1, 8, 3}"},
       {"scatter", "f16[2] {2048, 1}; s64[2,1] {0, 0}; f16[2] {1, 1}",
@@ -424,7 +424,7 @@ START_TEST(contractions) {
       /* the same, channels last: x[w][c] */
       {"convolution", "f32[1,2,2] {1, 3, 2, 4}; f32[2,1,1] {10, 100}",
        CONV("[1]", "[0]", "[0]", "[1]", "[1]", "2", "channels-last"), "f32[1,2,2] {10, 300, 20, 400}"},
-      /* 2-d, two images, padded by one: sums of neighbourhoods */
+      /* two images, padded by a row at the top: sums of windows of 2 by 2 */
       {"convolution", "s8[2,1,2,2] {1, 2, 3, 4, 5, 6, 7, 8}; s8[1,1,2,2] {1, 1, 1, 1}",
        CONV("[1,1]", "[1,0]", "[0,0]", "[1,1]", "[1,1]", "1", "channels-first"), "s32[2,1,2,1] {3, 10, 11, 26}"},
       {"convolution", "f32[2,2] {1, 2, 3, 4}; f32[1,2] {1, 10}",

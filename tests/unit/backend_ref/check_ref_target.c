@@ -61,8 +61,8 @@ static status compile_and_run(void *data) {
                         (void *[]){d, t, x2, w});
   rt_executable_destroy(e);
   TRY(s);
-  /* x becomes 8 32 16 24, and sorted 32 24 16 8 (order 1 3 2 0), which is reversed twice; d is 32 + 10 * 24,
-   * 16 + 10 * 8 */
+  /* x is doubled three times, to 8 32 16 24, and sorted to 32 24 16 8 (order 1 3 2 0), which the branch and the fusion
+   * reverse; d is 32 + 10 * 24 and 16 + 10 * 8 */
   CHECK_THAT(d[0] == 272 && d[1] == 96, STATUS_INTERNAL, "d is %g, %g", (double)d[0], (double)d[1]);
   CHECK_THAT(t[0] == 1 && t[1] == 3 && t[2] == 2 && t[3] == 0, STATUS_INTERNAL, "t is %d %d %d %d", t[0], t[1], t[2],
              t[3]);

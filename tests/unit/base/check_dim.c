@@ -157,7 +157,7 @@ START_TEST(nameless) {
   ck_assert(a == dim_nameless(table, "a_name_that_is_rather_long/1", 0) && d == dim_nameless(table, "x_0", 1));
   ck_assert_str_eq(print(a), "_a_name_that_is_r_0");
   ck_assert_str_eq(print(c), "_x_0_1");
-  ck_assert(c == e); /* asking for the symbol by the name that is shown for it */
+  ck_assert(c == e); /* the name that is shown for a symbol finds the symbol */
   ck_assert(parse(print(b)) == b);
 }
 END_TEST

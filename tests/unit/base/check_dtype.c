@@ -296,7 +296,7 @@ START_TEST(float_to_int) {
   ck_assert_int_eq(as_int(t, below), low);
   ck_assert_int_eq(as_int(t, 1e300), high);
   ck_assert_int_eq(as_int(t, below - 0.5), low);
-  int64_t unseen = is_signed ? 0x3ff : 0x7ff; /* the bits of a 64-bit integer below those of a double */
+  int64_t unseen = is_signed ? 0x3ff : 0x7ff; /* bits of a 64-bit integer that an f64 of that size does not have */
   ck_assert_int_eq(as_int(t, nextafter(above, 0)), bits == 64 ? high & ~unseen : high);
   ck_assert_int_eq(as_int(t, 1.99), 1);
   ck_assert_int_eq(as_int(t, -1.99), is_signed ? -1 : 0);

@@ -49,7 +49,7 @@ static const question questions[] = {
     {'=', "seq+1", "1+seq", true, ""},          {'=', "seq+1", "seq", false, ""},
     {'=', "seq", "past", false, "seq != past"}, {'=', "total", "past+seq", true, "total == past+seq"},
     {'=', "batch", "1", true, "batch == 1"},    {'=', "seq", "1", false, "seq != 1"},
-    {'=', "seq+past", "-1", false, ""},         {'=', "unknown", "1", false, ""}, /* it has no hint */
+    {'=', "seq+past", "-1", false, ""},         {'=', "unknown", "1", false, ""}, /* `unknown` has no hint */
     {'<', "seq", "seq+past", true, ""},         {'<', "seq+1", "seq", false, ""},
     {'<', "0", "seq*past", true, ""},           {'<', "seq", "1024", true, "seq <= 1024"},
     {'<', "seq", "past", false, "past < seq"},  {'<', "past-5", "-1", true, "past-5 <= -1"},
@@ -126,7 +126,7 @@ START_TEST(guards_hold_or_not) {
       {DIM_AT_MOST, "seq", "13", false},
       {DIM_LESS, "seq", "14", false},
       {DIM_LESS, "seq", "15", true},
-      {DIM_EQUAL, "seq/(past-6)", "seq", false}, /* it cannot be computed */
+      {DIM_EQUAL, "seq/(past-6)", "seq", false}, /* past is 6, so this divides by 0 */
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     dim_guard g = {cases[k].relation, parse(cases[k].a), parse(cases[k].b), ""};
@@ -138,7 +138,7 @@ END_TEST
 
 START_TEST(equations_are_solved) {
   static const char *const cases[][4] = {
-      /* an equation, and what follows: symbol and expression, or "" */
+      /* two expressions that are equal, and what this defines: a symbol and its expression, or "" */
       {"total", "past+seq", "total", "past+seq"},
       {"past+seq", "total", "total", "past+seq"},
       {"batch", "1", "batch", "1"},
@@ -228,7 +228,7 @@ static int64_t draw_value(void *data, dim symbol) {
   return values[*name == 's' ? 0 : *name == 'p' ? 1 : 2];
 }
 
-/* What the ranges tell of random expressions holds for their values. */
+/* What follows from the ranges about random expressions is true for all values in the ranges. */
 START_TEST(known_of_ranges) {
   enum { EXPRESSIONS = 20000, VALUES = 40 };
   int known = 0;

@@ -43,7 +43,7 @@ START_TEST(varints) {
       {"\x80\x01", 2, 128},
       {"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", 10, UINT64_MAX},
       {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x01", 10, UINT64_C(1) << 63},
-      {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 10, 0}, /* more bytes than it needs, as in the next two */
+      {"\x80\x80\x80\x80\x80\x80\x80\x80\x80\x00", 10, 0}, /* longer than it must be, as are the next two */
       {"\x80\x00", 2, 0},
       {"\x96\x81\x80\x00", 4, 150},
   };
@@ -270,7 +270,7 @@ START_TEST(fixed_memory_is_never_exceeded) {
 }
 END_TEST
 
-/* `inner` is as an allocation that failed leaves it. */
+/* Adding an inner message that has failed, here by an allocation, makes the outer one fail and frees the inner one. */
 START_TEST(failure_passes_outwards) {
   pb_writer w = {0}, inner = {.failed = true};
   pb_put_int(&w, 1, 1);

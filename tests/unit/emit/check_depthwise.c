@@ -22,8 +22,8 @@ static void teardown(void) { arena_destroy(memory); }
   "strides=[2,2], low=[1,1], high=[1,1], lhs_dilation=[1,1], rhs_dilation=[1,1], layout=channels-last, groups="
 #define BIAS EMIT_CASE_BIAS
 
-/* Sums of at most 25 products in f32, in another order than the reference's: 1e-6.  f16 and bf16: one rounding of the
- * result. */
+/* The tolerances: for f32, that of sums of at most 25 products in another order than the reference's, 1e-6; for f16 and
+ * bf16, one rounding of the result. */
 static const emit_case cases[] = {
     {"f32[1,6,6,16]", "f32[16,1,3,3]", PLAIN "16", "f32[1,4,4,16]", NULL, NULL, 1e-6},
     {"f32[2,9,31,48]", "f32[48,1,3,3]", SAME "48", "f32[2,9,31,48]", BIAS("f32[2,9,31,48]", 3), "f32[48]", 1e-6},

@@ -52,7 +52,8 @@ static const char *const texts[] = {
     "(%x: f32[1,5,w,33], %w: f32[33,1,3,3]) {\n%y = convolution(%x, %w) {" SAME
     ", groups=33} : f32[1,5,w,33]\nreturn "
     "%y\n}",
-    /* strides and windows that reach far, no padding, padding that is wider than the image, padding that crops */
+    /* in this order: stride 2; a 5x5 window without padding; dilation, and padding that can be wider than the image;
+     * negative padding, which crops */
     "(%x: f32[b,2*h,2*w,20], %w: f32[20,1,3,3], %s: f32[h,w]) {\n%y = convolution(%x, %w) {strides=[2,2], low=[1,1], "
     "high=[1,1], rhs_dilation=[1,1], groups=20, " PLACES "} : f32[b,h,w,20]\nreturn %y\n}",
     "(%x: f32[b,h+4,w+4,8], %w: f32[8,1,5,5], %s: f32[h,w]) {\n%y = convolution(%x, %w) {strides=[1,1], low=[0,0], "

@@ -325,7 +325,7 @@ START_TEST(random_fusions) {
   enum { FUSIONS = 60, MACHINES = 2 };
   sizes_cases c = {0};
   for (int k = 0; k < FUSIONS; k++) {
-    sizes_add(&c, random_entry())->most = 60; /* since one symbol may be several dimensions of an array */
+    sizes_add(&c, random_entry())->most = 60; /* few, since one symbol may be several dimensions of an array */
   }
   sizes_check_all(&c, ROUNDS / 2, MACHINES);
 }

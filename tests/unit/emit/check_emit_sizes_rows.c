@@ -60,10 +60,12 @@ END_TEST
 static const char *const softmax_texts[] = {
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %y\n}",
     "(%x: f64[n,m]) {\n" SOFTMAX("f64") "return %y\n}",
-    /* the result has another type than the values of a row, so that it has no room for them */
+    /* the result has another type than the values of a row, so its memory cannot hold these values between two loops
+     * over the row */
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "%z = convert(%y) {saturate=true, rounding=nearest} : f64[n,m]\nreturn "
     "%z\n}",
-    /* a result that is needed in two loops over the row, one that waits for its row, and one value for each row */
+    /* three results: exponentials, which two loops over the row need; quotients, which need the sum of the whole row;
+     * and that sum, one value for each row */
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %d, %y, %s\n}",
     /* columns */
     "(%x: f32[b,n,m]) {\n%a = reduce(%x) {dimensions=[1], reducer=maximum} : f32[b,m]\n%b = broadcast(%a) "

@@ -11,9 +11,10 @@
 
 enum { ROUNDS = 40 };
 
-/* Relative to the largest result: sums of up to 1,000 weighted values in f32, in another order than the reference's;
- * weights that are off by exp's error of 2 ULP, by the factor of a block of keys, and by the rounding of scores, which
- * e^x multiplies by scores of up to 100. */
+/* The largest error, relative to the largest result.  Results are sums of up to 1,000 weighted values in f32, in
+ * another order than the reference's.  Weights have exp's error of 2 ULP, the error of the factor by which a block of
+ * keys is scaled, and that of rounded scores: what a score of up to 100 is off by is the relative error of its
+ * exponential. */
 static const double tolerance = 1e-5;
 
 START_TEST(any_sizes) {
@@ -28,7 +29,8 @@ START_TEST(any_sizes) {
 }
 END_TEST
 
-/* Scores near -1000 are rounded to multiples of 2^-14, and e^x of them is off by that. */
+/* Scores near -1000 are rounded to multiples of 2^-14, so the relative error of their exponentials can be half of
+ * that. */
 START_TEST(masked_tiles) {
   sizes_cases c = {0};
   sizes_case *one = sizes_add_text(&c, attention_masked_tiles);

@@ -90,9 +90,9 @@ static double ulps(double got, long double want) {
 
 /* --- large arguments --- */
 
-/* The numbers are those f64 that are nearest to a multiple of pi/2 (the first two), the largest, and some
- * just beyond the limit of reduce_near.  The results, which were computed with 2500 bits, are here since
- * those of C libraries are not exact for some of them. */
+/* The numbers are those f64 that are nearest to a multiple of pi/2 (the first two), the largest, and some just beyond
+ * the limit of reduce_near (emit/llvm/math_f64_trig.c).  The results were computed with 2500 bits; they are written
+ * here since those of C libraries are not exact for some of these numbers. */
 static const struct {
   double x;
   long double result[3]; /* sine, cosine, tangent */

@@ -75,7 +75,8 @@ static const emit_case cases[] = {
     {"f32[2,50,9]", "f32[17,9,5]",
      "strides=[3], low=[2], high=[0], rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last",
      "f32[2,16,17]", NULL, NULL, 1e-6},
-    /* negative padding behind crops, so that the result has fewer elements than the padding before */
+    /* negative padding at the end crops, so that the result has fewer elements than there is padding at the
+     * beginning */
     {"f32[1,3,1,16]", "f32[24,16,1,1]", "strides=[1,1], low=[0,2], high=[0,-2], rhs_dilation=[1,1], groups=1, " PLACES,
      "f32[1,3,1,24]", NULL, NULL, 1e-6},
     {"f32[1,5,6,7,4]", "f32[18,4,2,3,3]",

@@ -152,7 +152,7 @@ END_TEST
 
 /* --- weights of small integers --- */
 
-/* With one scale for each column, with one for each block and column, and with zero points. */
+/* Quantised weights with one scale for each column, with one for each block and column, and with zero points. */
 static const char *const small_texts[] = {
     "(%x: f32[n,64], %w: s8[64,48], %s: f32[48]) {\n%c = convert(%w) {saturate=true, rounding=nearest} : "
     "f32[64,48]\n%b = broadcast(%s) {dimensions=[1]} : f32[64,48]\n%f = multiply(%c, %b) : f32[64,48]\n%d = dot(%x, "
@@ -223,7 +223,7 @@ static const char *const convolution_texts[] = {
     "(%x: f32[1,h,w,n,4], %k: f32[16,4,2,3,3]) {\n%y = convolution(%x, %k) {strides=[1,2,1], low=[1,1,1], "
     "high=[0,1,1], rhs_dilation=[1,1,1], groups=1, lhs_dilation=[1,1,1], layout=channels-last} : "
     "f32[1,h,(w+1)/2,n,16]\nreturn %y\n}",
-    /* the last elements may be left out, although there is padding before the first */
+    /* the last elements may be in no window, although there is padding before the first */
     "(%x: f32[b,n,8], %k: f32[32,8,3]) {\n%y = convolution(%x, %k) {strides=[3], low=[1], high=[0], "
     "rhs_dilation=[1], groups=1, lhs_dilation=[1], layout=channels-last} : f32[b,(n+1)/3,32]\nreturn %y\n}",
 };
@@ -246,7 +246,7 @@ static const char *const bytes_texts[] = {
     "high=[1,1], rhs_dilation=[1,1], groups=2, " PLACES
     "} : s32[b,h,w,16]\nreturn "
     "%y\n}",
-    /* a bias, a factor for each channel, and back to bytes */
+    /* a bias, a factor for each channel, and the result rounded to bytes */
     "(%x: s8[b,h,w,12], %w: s8[40,12,1,3], %v: s32[40], %f: f32[40]) {\n%d = convolution(%x, %w) {strides=[1,1], "
     "low=[0,1], high=[0,1], rhs_dilation=[1,1], groups=1, " PLACES
     "} : s32[b,h,w,40]\n"

@@ -34,11 +34,11 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
   emit_winograd *w = ARENA_NEW(a, emit_winograd), *chosen = ARENA_NEW(a, emit_winograd);
   emit_winograd_options o = *way_of_test;
   const hlo_instr *c = emit_contraction_of(k->i);
-  if (!emit_winograd_plan(c, t, &o, w)) { /* larger taps have smaller tiles */
+  if (!emit_winograd_plan(c, t, &o, w)) { /* windows with more taps allow smaller tiles only */
     o.tile = 2;
     ck_assert(emit_winograd_plan(c, t, &o, w));
   }
-  if (o.threads > 1 && !o.phased) { /* the work of these cases is not worth a second thread */
+  if (o.threads > 1 && !o.phased) { /* otherwise these cases have too little work for a second thread */
     w->parts.least = 1;
     w->parts.large = 50;
   }
@@ -63,7 +63,8 @@ static const char *const texts[] = {
     "(%x: f32[b,7,6,19], %w: f32[5,19,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[b,7,6,5]\nreturn %y\n}",
     "(%x: f32[2,h,9,8], %w: f32[40,8,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[2,h,9,40]\nreturn %y\n}",
     "(%x: f32[1,5,w,3], %w: f32[17,3,3,3]) {\n%y = convolution(%x, %w) {" SAME "} : f32[1,5,w,17]\nreturn %y\n}",
-    /* sizes that are known to be whole tiles, no padding, padding that is wider than the image, padding that crops */
+    /* in this order: sizes that are multiples of any tile; a 5x5 window without padding; padding that can be wider than
+     * the image; negative padding, which crops */
     "(%x: f32[b,4*h,4*w,8], %w: f32[136,8,3,3], %s: f32[h,w]) {\n%y = convolution(%x, %w) {" SAME
     "} : f32[b,4*h,4*w,136]\nreturn %y\n}",
     "(%x: f32[b,h+4,w+4,8], %w: f32[8,8,5,5], %s: f32[h,w]) {\n%y = convolution(%x, %w) {strides=[1,1], low=[0,0], "

@@ -8,7 +8,7 @@
 #include "tests/unit/emit/kernel_test.h"
 
 typedef struct emit_case {
-  const char *x, *w, *attributes, *y; /* shapes; a dot unless there are strides */
+  const char *x, *w, *attributes, *y; /* shapes; a convolution if the attributes have strides, otherwise a dot */
   const char *epilogue; /* instructions from %3 to %9; may read %2, of shape `more`.  NULL: none, and no fusion */
   const char *more;
   double tolerance; /* relative to the largest result */

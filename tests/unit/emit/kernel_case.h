@@ -14,7 +14,8 @@ void kernel_teardown(void);
 
 typedef struct kernel_case {
   const char *text;  /* (%x: f32[4]) { ... return %y } */
-  double tolerance;  /* relative to the expected number plus 1/16; 0 means equal numbers (or any NaN) */
+  double tolerance;  /* a difference may be this part of the expected number plus 1/16; 0: the numbers must be equal, or
+                        both NaN */
   int64_t low, high; /* the range of random integers; if both are equal, any integers */
   int32_t alias;     /* the operand in whose buffer result 0 is written, or -1 */
   hlo_instr *fusion;

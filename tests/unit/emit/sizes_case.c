@@ -42,8 +42,8 @@ void sizes_teardown_with_kernels(void) {
   sizes_teardown();
 }
 
-/* Makes the instruction for which the kernel is written, in a computation of its own, which is never
- * evaluated. */
+/* Makes the instruction for which the kernel is written, in a computation that is never evaluated: a fusion with the
+ * entry's body if `fused` is set, otherwise a copy of the entry's only instruction. */
 static const hlo_instr *outside(const sizes_case *k, bool fused) {
   hlo_module *m = k->entry->module;
   hlo_builder b = hlo_builder_make(hlo_computation_create(m, "caller"));

@@ -16,7 +16,7 @@ void sizes_teardown(void);
 void sizes_setup_with_kernels(void);
 void sizes_teardown_with_kernels(void);
 
-/* How a kernel that emit_kernel does not write is written.  It may be several kernels that run one after the other. */
+/* How to write a kernel that emit_kernel does not write.  It may be several kernels that run one after the other. */
 enum { SIZES_PHASES = 4 };
 typedef struct sizes_way {
   emit_write_fn *write;

@@ -179,8 +179,8 @@ START_TEST(elementwise_operators) {
       ck_assert_msg(rows[k].importer != one[j] || rows[k].sizes == onnx_sizes_unary, "%s %d", rows[k].name,
                     rows[k].since);
     }
-    for (size_t j = 0; j < sizeof several / sizeof *several && rows[k].since >= 7;
-         j++) { /* before opset 7, shapes are not broadcast as in numpy */
+    /* Before opset 7, shapes are not broadcast as in numpy. */
+    for (size_t j = 0; j < sizeof several / sizeof *several && rows[k].since >= 7; j++) {
       ck_assert_msg(rows[k].importer != several[j] || rows[k].sizes == onnx_sizes_broadcast, "%s %d", rows[k].name,
                     rows[k].since);
     }

@@ -120,7 +120,7 @@ static Onnx__ModelProto *window(const char *type, const char *attributes) {
 static Onnx__ModelProto *periodic_window(void) { return window("HannWindow", ""); }
 static Onnx__ModelProto *symmetric_window(void) { return window("BlackmanWindow", "periodic=0"); }
 
-/* Frames of four samples, two apart, from each row. */
+/* Transforms frames of four samples of each row; a frame begins every two samples. */
 static Onnx__ModelProto *spectrogram(void) {
   Onnx__ModelProto *m = model("y");
   add_constant(m, "last", "s64[1]:-1");
@@ -155,7 +155,7 @@ static Onnx__ModelProto *grid(const char *attributes) {
 static Onnx__ModelProto *grid_of_centres(void) { return grid(""); }
 static Onnx__ModelProto *grid_of_corners(void) { return grid("align_corners=1"); }
 
-/* Cuts x into blocks by a convolution with four kernels, and adds these up again. */
+/* Cuts x into blocks by a convolution with four kernels, and adds the blocks up again. */
 static Onnx__ModelProto *blocks_of_an_image(void) {
   Onnx__ModelProto *m = model("y");
   add_constant(m, "w", "f32[4,1,2,2]:1,0,0,0,0,1,0,0,0,0,1,0,0,0,0,1");

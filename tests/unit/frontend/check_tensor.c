@@ -138,8 +138,8 @@ START_TEST(packed_types) {
 }
 END_TEST
 
-/* The standard packs four elements of 6 bits in three bytes, but not in int32_data.  The onnx package wrote the bytes.
- */
+/* The standard packs four elements of 6 bits in three bytes of raw_data, but does not pack them in int32_data.  The
+ * bytes are those that the onnx package writes. */
 START_TEST(packed_six) {
   static const char bytes[] = "\x0c\x1c\x7c\x14", want[] = {12, 48, 1, 31, 20};
   literal l = decode_good(raw_vector(27, 5, bytes, 4));

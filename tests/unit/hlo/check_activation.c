@@ -9,7 +9,7 @@ static arena *memory;
 static void setup(void) { memory = arena_create(NULL); }
 static void teardown(void) { arena_destroy(memory); }
 
-/* The array is computed, since only what an instruction computes has an activation. */
+/* %x is computed, since only what an instruction computes can have an activation, not a parameter. */
 #define BEGIN                                                                                              \
   "(%a: f32[4], %other: f32[4]) { %x = negate(%a) : f32[4] %one = constant() {value=f32[] 1} : f32[]\n"    \
   "%ones = broadcast(%one) {dimensions=[]} : f32[4] %half = constant() {value=f32[] 0.5} : f32[]\n"        \

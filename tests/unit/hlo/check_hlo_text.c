@@ -182,7 +182,7 @@ START_TEST(large_constants_in_full) {
 }
 END_TEST
 
-/* Each type in base64, with elements of all bits that it has. */
+/* A constant of each type as base64, whose elements have many different bit patterns. */
 START_TEST(base64_of_each_type) {
   enum { N = 256 };
   for (dtype t = DTYPE_INVALID + 1; t < DTYPE_COUNT; t++) {
@@ -193,7 +193,7 @@ START_TEST(base64_of_each_type) {
     size_t size = dtype_bytes(t), unused = 8 * size - (size_t)dtype_get_info(t)->bits;
     for (size_t k = 0; k < N * size; k++) {
       bytes[k] = (unsigned char)(k & (0xffu >> (unused < 8 ? unused : 0)));
-      if (size == 1 && !dtype_is_float(t)) { /* such as the sign of an s4 */
+      if (size == 1 && !dtype_is_float(t)) { /* sets the unused bits, such as the copies of the sign of an s4 */
         dtype_store_i64(t, &bytes[k], dtype_load_i64(t, &bytes[k]));
       }
     }

@@ -72,7 +72,7 @@ START_TEST(sizes) {
   dim trips;
   const hlo_instr *i = loop(LESS, COUNT, CONSTANT("i", "2") SIZE("e", "n"));
   ck_assert(hlo_loop_trips(i, &trips));
-  ck_assert_int_lt(trips, 0); /* an expression */
+  ck_assert_int_lt(trips, 0); /* trips is an expression, not a number */
   ck_assert_int_eq(dim_substitute(i->parent->module->dims, trips, seven, NULL), 5);
 }
 END_TEST

@@ -77,8 +77,8 @@ static void check_run(int k, pass_context *c) {
 START_TEST(order) { check_run(_i, &(pass_context){.arena = memory}); }
 END_TEST
 
-/* Somebody who looks for a faulty pass skips it.  Skipped passes count in the check of the order, so that it
- * is accepted or refused as without skipping. */
+/* Passes are skipped to find a faulty one.  The check of the order counts them as if they ran, so that a pipeline is
+ * accepted or refused as without skipping. */
 START_TEST(skipped_passes_count) {
   check_run(_i, &(pass_context){.arena = memory, .skip = "simplify,dce,layout,reduce_fusion,fold,batch_norm"});
 }

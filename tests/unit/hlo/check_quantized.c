@@ -197,11 +197,8 @@ START_TEST(weights_or_not) {
       {"return %r }", "return %r, %m }", false}, /* the weights have another user */
       {"return %r }", "%e = negate(%c) : s32[2,2,6] return %r, %e }", false},
       {"return %r }", "return %r, %ss }", true}, /* a scale may have other users */
-      {"%ss = broadcast(%s) {dimensions=[0,2]}", "%ss = broadcast(%s) {dimensions=[1,2]}", false}, /* the
-                                                                                                      scale is
-                                                                                                      not one
-                                                                                                      for each
-                                                                                                      block */
+      /* the scale is not one for each block */
+      {"%ss = broadcast(%s) {dimensions=[0,2]}", "%ss = broadcast(%s) {dimensions=[1,2]}", false},
       {"%zs = broadcast(%z) {dimensions=[0,2]}", "%zs = broadcast(%z) {dimensions=[1,2]}", false},
   };
   CHECK_CHANGES(memory, weights, changes, find_weights);

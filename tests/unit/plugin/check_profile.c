@@ -173,8 +173,8 @@ START_TEST(times_add_up) {
 }
 END_TEST
 
-/* Events are listed in the order of their ends, and inner events begin after the outer event that ends behind
- * them. */
+/* Events are listed in the order of their ends, so the events inside of another one, which begin after it, come before
+ * it. */
 START_TEST(events_nest) {
   run_profile p = profile_of(backends[_i]);
   const rt_profile_event *e = p.raw->events;
@@ -209,8 +209,8 @@ START_TEST(nodes_share_a_kernel) {
 }
 END_TEST
 
-/* Only a contraction has the time of what follows it: a kernel that begins with a conversion is shared, though its note
- * begins with "conv", too. */
+/* Only a contraction gets all the time of the operations in its kernel.  A kernel that begins with a conversion is
+ * shared by its nodes, though its note begins with "conv" as that of a convolution does. */
 START_TEST(conversions_share_a_kernel) {
   static const char text[] =
       "onnx-xla hlo 1\nmodule \"m\" {\n"

@@ -1,4 +1,5 @@
-/* check_programs.c - which programs a session keeps and frees, and those for all sizes: what they need, and ranges. */
+/* check_programs.c - which programs and bindings a session keeps and which it frees; and of programs for all sizes: how
+ * much memory they take, which symbols are pinned, and the ranges that the caller gives for symbols. */
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -55,8 +56,8 @@ static void run_sizes(session *s, int64_t from, int64_t to) {
   }
 }
 
-/* Bindings are freed when they take more than their part of the memory for programs, but not while they are held, and
- * the last ones stay. */
+/* Bindings are freed when they take more than their part of the memory for programs (PART), except those that are held
+ * and the ones used last. */
 START_TEST(few_bindings) {
   enum { MB = 1 << 20, ALL = 16 * MB, PART = ALL / 128, MOST = 60 };
   write_layers();
@@ -73,7 +74,7 @@ START_TEST(few_bindings) {
   run_rows(s, held, 5);
   last = s->bindings.first->next;
   ck_assert_ptr_eq(session_case_compile(s, MOST - 1, 32), last);
-  run_sizes(s, 6, 9); /* made again */
+  run_sizes(s, 6, 9); /* the bindings for these sizes were freed and are made again */
   session_close(s);
 }
 END_TEST
@@ -135,7 +136,8 @@ static void assert_sizes(const session_program *general, const char *expected) {
   free(text);
 }
 
-/* y = x + w, f32[n,m] and a constant f32[4,1]: the program is for n = 4 only, however it comes to the session. */
+/* y = x + w, where x is f32[n,m] and w a constant f32[4,1]: the program is for n = 4 only, whether the session compiles
+ * or loads it. */
 static void write_pinned(void) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
@@ -192,7 +194,8 @@ static session *open_ranges(const char *backend, const dim_range *ranges, uint32
       (session_options){.backend = backend, .open_dim = 1, .compile.threads = 1, .ranges = ranges, .n_ranges = n});
 }
 
-/* A program for a range has guards for it and no others, and sizes outside of it are errors, also from a file. */
+/* A program for ranges has guards by which its sizes must be in these ranges, and no other guards.  Other sizes are
+ * errors, also if the program comes from a file. */
 START_TEST(ranges) {
   const session_program *c;
   session_case_write_relu();
@@ -238,7 +241,7 @@ static void write_sum(void) {
   session_case_write(a, m);
 }
 
-/* Sizes of 1, which are broadcast, need programs of their own: the file has all of them. */
+/* Sizes of 1, which are broadcast, need programs of their own.  A saved file has all these programs. */
 START_TEST(split_ranges) {
   static const int64_t sizes[][2] = {{5, 5}, {1, 4}, {6, 1}, {1, 1}, {2, 2}};
   const session_program *c;

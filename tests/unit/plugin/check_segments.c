@@ -13,8 +13,8 @@ static const char *const backends[] = {"ref", "cpu"};
 
 enum { MOST = 100, SIZES = 40 };
 
-/* Returns the number of segments of this site and all below it, and raises *most_bindings to the largest
- * number of bindings of one of them. */
+/* Returns the number of segments of the site and of all sites below it, and raises *most_bindings to the largest number
+ * of bindings that one of these segments has. */
 static uint32_t count_segments(const interpreter_site *site, uint32_t *most_bindings) {
   uint32_t n = 0;
   for (const segment *x = site->segments; x; x = x->next, n++) {
@@ -80,7 +80,7 @@ START_TEST(computed_sizes) {
     ck_assert_double_eq(*(const float *)out.data, expected);
     first = k == 5 ? count_segments(&s->segments->main, &most_bindings) : first;
   }
-  /* the sizes 0 and 1 may need segments of their own, but others need none */
+  /* only the sizes 0 and 1 may need segments of their own */
   ck_assert_uint_eq(count_segments(&s->segments->main, &most_bindings), first);
   ck_assert_uint_le(first, 6);
   ck_assert(compiled >= 1 && compiled <= first);

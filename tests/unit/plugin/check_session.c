@@ -129,8 +129,8 @@ START_TEST(saved_for_one_size) {
 }
 END_TEST
 
-/* Programs are bindings of one program for all sizes; with --specialise=full or --deterministic each set of
- * sizes is compiled. */
+/* The programs of a session are bindings of one program for all sizes; with --specialise=full or --deterministic, one
+ * is compiled for each set of sizes. */
 START_TEST(all_sizes) {
   static const char *const choices[] = {NULL, "full", NULL};
   session_case_write_relu();
@@ -331,8 +331,8 @@ static const void *largest_constant(const session_program *c) {
   return largest->data;
 }
 
-/* All programs of a session that are for one set of sizes each have the same array of weights, whether they
- * were compiled or come from the cache's folder. */
+/* If each program of a session is for one set of sizes, they all share one array of weights, whether they were compiled
+ * or come from the cache's folder. */
 START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));

@@ -99,7 +99,7 @@ START_TEST(the_first_run_does_not_wait) {
   run_product(s, first, ROWS);
   session_await_tuned(s);
   ck_assert(session_program_is_replaced(first));
-  run_product(s, first, ROWS); /* it can be run until it is released */
+  run_product(s, first, ROWS); /* the replaced program can be run until it is released */
   const session_program *tuned = session_case_compile(s, ROWS, SIZE);
   ck_assert(tuned != first && !session_program_is_replaced(tuned) && !tuned->untuned);
   ck_assert_uint_eq(s->n_replaced, 1);
@@ -150,7 +150,8 @@ START_TEST(the_first_program_is_provisional) {
 }
 END_TEST
 
-/* If runs leave no time for measurements, the program is replaced by one that estimates choose. */
+/* If runs leave no time for measurements, the provisional program is replaced by one whose algorithms estimates
+ * choose. */
 START_TEST(busy_for_long) {
   write_exact_product();
   session *s = open_tuned((session_options){0});

@@ -35,7 +35,8 @@ static void teardown(void) {
   arena_destroy(memory);
 }
 
-/* Every parameter is f32[n,m] or f32[m] or f32[n,m+2]. */
+/* The first parameter is a matrix.  A second one has as many rows, and two columns more than the first; symbols may
+ * have any names. */
 static const char *const modules[] = {
     /* arithmetic, movement, a product, rows that are normalised */
     "(%x: f32[n,m], %y: f32[n,m+2]) {\n"

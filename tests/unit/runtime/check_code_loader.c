@@ -134,7 +134,7 @@ START_TEST(damage_is_survived) {
     arena_destroy(scratch);
   }
   ck_assert_uint_gt(refused, 100);
-  ck_assert_uint_eq(truncated, 0); /* none of these is loaded: the section table, which is at the end, is cut off */
+  ck_assert_uint_eq(truncated, 0); /* no object is loaded that was cut off, since the section table is at the end */
 }
 END_TEST
 

@@ -63,7 +63,7 @@ static const char text[] =
     "  return %d \"d\"\n}\n}\n";
 static const float input[] = {1, 4, 2, 3};
 static const int64_t count = 2;
-/* 4, 8, 12, 16 in rows of two, times the constant. */
+/* The product of {{4, 8}, {12, 16}} and the constant. */
 static const float output[] = {20, 200, 2000, 44, 440, 4400};
 
 typedef struct backend {

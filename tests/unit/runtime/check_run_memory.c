@@ -1,5 +1,5 @@
-/* check_run_memory.c - counters of a run (RT_COUNTERS): they are 0 when a run begins, also after one that failed and
- * left others, and only targets with a device have them. */
+/* check_run_memory.c - counters of a run (RT_COUNTERS): they are 0 when a run begins, also after a run that failed and
+ * left other numbers in them, and only targets with a device have them. */
 #include <check.h>
 #include <string.h>
 

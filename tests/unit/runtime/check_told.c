@@ -1,4 +1,4 @@
-/* check_told.c - parameters that tell the contents of inputs. */
+/* check_told.c - parameters by whose shapes a program is told the elements of an input (rt_io.told). */
 #include "runtime/program/told.h"
 
 #include <check.h>
@@ -12,7 +12,7 @@ static rt_io told(uint32_t input, uint32_t element, dim value) {
       .name = "c", .shape = shape_make(DTYPE_U8, 2, (dim[]){value, 0}), .told = input + 1, .element = element};
 }
 
-/* x, f32[2], and c, s32[3], whose elements three parameters tell. */
+/* The inputs are x, f32[2], and c, s32[3]; three more parameters tell the elements of c. */
 static rt_program program(rt_io *params) {
   params[0] = (rt_io){.name = "x", .shape = shape_make(DTYPE_F32, 1, (dim[]){2})};
   params[1] = (rt_io){.name = "c", .shape = shape_make(DTYPE_S32, 1, (dim[]){N})};

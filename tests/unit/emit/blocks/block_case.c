@@ -97,7 +97,7 @@ static status write_phase(emit_module *m, uint32_t k, const kernel_case *c, cons
   return w->write(m, name, i, NULL, w->config, phase, info);
 }
 
-/* infos[] has BLOCK_MOST_PHASES for each case. */
+/* Writes a module of all kernels, and sets infos[], which has BLOCK_MOST_PHASES elements for each case. */
 static emit_module *write_all(kernel_cases *c, const emit_target *t, block_way_fn *way, emit_kernel_info *infos) {
   emit_module *m;
   ASSERT_OK(emit_module_create(kernel_arena, t, "test", &m));
@@ -133,7 +133,7 @@ static void run_phase(const kernel_case *c, const callable *f, uint32_t phase, c
   ASSERT_OK(gpu_run_blocks(&b, 0, grid * info->step_threads / threads + 1));
 }
 
-/* Runs the kernels into fresh memory. */
+/* Runs the kernels of a case and sets out[] to its results, in new memory on the arena. */
 static void run(const kernel_case *c, const hlo_instr *i, const callable *f, const literal *args, gpu_order order,
                 char **out) {
   enum { MOST_BUFFERS = 12, BELOW = 0xa5 };

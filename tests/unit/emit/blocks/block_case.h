@@ -14,8 +14,8 @@ typedef enum block_numbers {
   BLOCK_SPECIAL /* NaN, infinities, zeros of both signs, and others */
 } block_numbers;
 
-/* How a kernel that emit_kernel does not write is written.  A block_way_fn sets *out for `i`, the only instruction of
- * the case's text. */
+/* How to write a kernel that emit_kernel does not write.  A block_way_fn sets *out for `i`, the only instruction of the
+ * case's text. */
 enum { BLOCK_MOST_PHASES = 8 };
 typedef struct block_way {
   emit_write_fn *write;

@@ -69,8 +69,8 @@ static LLVMValueRef sum_of_block(emit_writer *w, LLVMValueRef x, fault f) {
   return sum;
 }
 
-/* Each lane stores its x in shared memory and reads that of the lane beside it.  Returns 0, which depends on the number
- * that was read.  If `waits` is false, the lanes race. */
+/* Each lane stores its x in shared memory and reads that of the lane beside it.  Returns 0, computed from what was read
+ * so that reading is not optimised away.  If `waits` is false, the lanes race. */
 static LLVMValueRef pass_on(emit_writer *w, LLVMValueRef x, bool waits) {
   const emit_ir *ir = w->e.w;
   LLVMTypeRef type = LLVMTypeOf(x);
@@ -82,8 +82,8 @@ static LLVMValueRef pass_on(emit_writer *w, LLVMValueRef x, bool waits) {
   return LLVMBuildAnd(ir->builder, LLVMBuildXor(ir->builder, read, x, ""), LLVMConstNull(type), "");
 }
 
-/* Adds to the sum of the block, times 1000, the numbers of the lanes 3 before and 30 behind.  The block's last thread
- * stores the result. */
+/* The block's last thread stores the result: 1000 times the sum of the block, plus 10 times the number of the lane that
+ * is 3 before, plus the number of the lane that is 30 behind, or its own number if there is none. */
 static void store_sum(emit_writer *w, LLVMTypeRef type, LLVMValueRef x, fault f) {
   const emit_ir *ir = w->e.w;
   LLVMBuilderRef b = ir->builder;
@@ -144,7 +144,8 @@ static rt_block_fn *compile(const char *type, fault f, bool checked, emit_kernel
   return (rt_block_fn *)(intptr_t)rt_code_find(code, "sums");
 }
 
-/* Sets *wrong to the number of wrong results in this order.  There is one more block than rows. */
+/* Sets *wrong to the number of wrong results in this order.  One block more than there are rows is launched, which must
+ * store nothing. */
 static status run(rt_block_fn *fn, const emit_kernel_info *info, bool wide, gpu_order order, int *wrong) {
   static int64_t x[ROWS * LENGTH], y[ROWS + 1];
   int64_t want[ROWS] = {0};

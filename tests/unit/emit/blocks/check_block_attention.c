@@ -36,9 +36,10 @@ static void check(sizes_cases *c, double tolerance, int rounds) {
   sizes_check_blocks(c, rounds);
 }
 
-/* Relative to the largest result, as in check_flash_attention.c: sums of up to 1,000 weighted values in f32, in another
- * order than the reference's; weights that are off by exp's error of 2 ULP, by the factor of a tile of keys, and by the
- * rounding of scores, which e^x multiplies by scores of up to 100. */
+/* The largest error, relative to the largest result, as in check_flash_attention.c.  Results are sums of up to 1,000
+ * weighted values in f32, in another order than the reference's.  Weights have exp's error of 2 ULP, the error of the
+ * factor by which a tile of keys is scaled, and that of rounded scores: what a score of up to 100 is off by is the
+ * relative error of its exponential. */
 static const double F32 = 1e-5;
 
 START_TEST(any_sizes) {
@@ -74,8 +75,8 @@ START_TEST(heads) {
 }
 END_TEST
 
-/* The reference rounds scores, exponentials, their sum, weights and results to the type; scores of up to 10, which are
- * rounded to 2^-8 or 2^-5, are multiplied by e^x. */
+/* The reference rounds scores, exponentials, their sum, weights and results to the type.  A score of up to 10 is off by
+ * 2^-8 (f16) or 2^-5 (bf16), which is the relative error of its exponential. */
 START_TEST(small_floats) {
   sizes_cases f16 = {0}, bf16 = {0};
   tile = (size_t)_i;
@@ -95,7 +96,8 @@ START_TEST(masked_tiles) {
 }
 END_TEST
 
-/* Rows without any key, as the operator Attention spells them: a total that depends on the maximum; the result is 0. */
+/* Rows all of whose keys are masked, as the operator Attention writes them: if the maximum says that a row has no key,
+ * its total is replaced by 1, and its result is 0. */
 START_TEST(masked_rows) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -137,11 +139,11 @@ START_TEST(choices) {
   ck_assert(c.rows == 4 && c.parts == 1);
   ck_assert(choose(SIZED("f32", "12", "128", "128", "64"), &c)); /* more blocks matter more than larger tiles */
   ck_assert(c.rows == 1 && c.parts == 1);
-  ck_assert(choose(SIZED("f32", "12", "1", "1024", "64"), &c)); /* one row: all groups share its keys */
+  ck_assert(choose(SIZED("f32", "12", "1", "1024", "64"), &c)); /* one row: all groups of threads share its keys */
   ck_assert(c.rows == 1 && c.parts == 16);
-  ck_assert(choose(SIZED("f32", "12", "1", "8", "64"), &c)); /* few keys cannot be shared */
+  ck_assert(choose(SIZED("f32", "12", "1", "8", "64"), &c)); /* too few keys to be divided */
   ck_assert(c.parts == 1);
-  ck_assert(choose(SIZED("f32", "64", "1024", "1024", "256"), &c)); /* wide heads need the memory of more rows */
+  ck_assert(choose(SIZED("f32", "64", "1024", "1024", "256"), &c)); /* fewer rows of wide heads fit into the memory */
   ck_assert(c.rows < 4);
   ck_assert(!choose(SIZED("f32", "64", "1024", "1024", "2048"), &c));
 }

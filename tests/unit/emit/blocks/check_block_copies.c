@@ -15,8 +15,8 @@ enum { ROWS = 3, THREADS = 3 * EMIT_WARP, STEPS = 7, FEWER = 30, STAGES = 3, MOS
 
 typedef enum fault {
   NONE,
-  WAITS_TOO_LITTLE, /* one group more may be under way than is right */
-  NO_BARRIER,       /* a thread reads what another one has waited for */
+  WAITS_TOO_LITTLE, /* threads go on while one group too many is under way */
+  NO_BARRIER,       /* a thread reads what another thread has copied, without a barrier in between */
   STAGE_TOO_FEW,    /* a copy goes to where threads still read */
   NO_COMMIT,        /* the copies are in no group that is waited for in time */
   NO_LAST_WAIT,     /* threads end while copies are under way */
@@ -173,8 +173,8 @@ START_TEST(sums_are_right) {
 }
 END_TEST
 
-/* In each order the results are wrong or the run fails, except for faults by which threads see each other's copies too
- * early or too late: these show in some orders only. */
+/* In each order the results are wrong or the run fails.  Only faults by which threads see each other's copies too early
+ * or too late show in some orders only. */
 START_TEST(faults_are_found) {
   emit_kernel_info info;
   rt_block_fn *fn = compile(4, (fault)_i, false, &info);

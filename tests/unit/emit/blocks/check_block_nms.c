@@ -1,5 +1,5 @@
-/* check_block_nms.c - non-maximum suppression by blocks of threads chooses the boxes that the reference evaluator does:
- * of few boxes and of many, that suppress many others or few, with equal scores and with NaN. */
+/* check_block_nms.c - non-maximum suppression by blocks of threads chooses the same boxes as the reference evaluator:
+ * among few boxes and many, which suppress many others or few, with equal scores and with NaN. */
 #include "emit/blocks/block_nms.h"
 #include "tests/unit/emit/blocks/block_case.h"
 

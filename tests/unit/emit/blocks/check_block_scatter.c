@@ -109,7 +109,7 @@ START_TEST(fused) {
 }
 END_TEST
 
-/* Rows and columns are divided among blocks, but among no more than have enough to do. */
+/* Rows and columns are divided among blocks, but only among so many that each has enough work. */
 START_TEST(work_is_divided) {
   kernel_cases c = {0};
   emit_target t;

@@ -1,8 +1,8 @@
 /* check_blocks.c - kernels for blocks of threads: how they are called, what they cannot be, the PTX of every emitter
  * for every GPU, and the kernels that have writers of their own.
  *
- * That all other kernels compute on emulated blocks what the reference evaluator does is tested with those of CPUs
- * (check_emit*.c), with constants and with sizes as arguments. */
+ * All other kernels are tested by check_emit*.c: those run them on emulated blocks as well as on CPUs, with constants
+ * and with sizes as arguments. */
 #include <stddef.h>
 #include <stdlib.h>
 #include <string.h>
@@ -104,7 +104,7 @@ static const hlo_instr *concatenation(int arrays) {
 }
 
 START_TEST(too_many_parameters) {
-  enum { MOST = RT_BLOCK_PARAMETER_BYTES / 8 - 3 }; /* without the result, an argument and the number of steps */
+  enum { MOST = RT_BLOCK_PARAMETER_BYTES / 8 - 3 }; /* 3: the result, an argument and the number of steps */
   emit_module *m = gpu_module("sm_80");
   emit_kernel_info info;
   status s = emit_kernel(m, "f", concatenation(MOST + 1), NULL, &info);
@@ -128,7 +128,7 @@ END_TEST
 START_TEST(narrow_positions) {
   static const struct {
     const char *text;
-    bool wide; /* whether positions do not fit in 32 bits, which a multiplication for a division by 30 tells */
+    bool wide; /* whether positions do not fit in 32 bits; then the division by 30 has instructions of 64 bits */
   } cases[] = {
       {"(%x: f32[7,5,6]) {\n%y = transpose(%x) {permutation=[2,1,0]} : f32[6,5,7]\nreturn %y\n}", false},
       {"(%x: f16[7,5,6], %p: f16[]) {\n"

@@ -40,7 +40,7 @@ static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_w
 
 static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
   sizes_case *k = sizes_add_text(c, text);
-  for (uint32_t j = 0; j < c->n; j++) { /* the entry may have become two cases */
+  for (uint32_t j = 0; j < c->n; j++) { /* sizes_add_text may have added two cases for the text */
     if (!c->items[j].prepare) {
       c->items[j].prepare = mma_way;
       c->items[j].tolerance = tolerance;
@@ -80,8 +80,8 @@ START_TEST(dots) {
 }
 END_TEST
 
-/* Factors that are copied asynchronously: along rows and columns, along the sums, along both, with sums that are
- * shorter than a stage, and with more stages than shared memory holds. */
+/* Factors that are copied asynchronously, along rows or columns, along the dimension of the sums, or along both; sums
+ * that are shorter than a stage; and more stages than shared memory has room for. */
 START_TEST(copied_factors) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -122,7 +122,7 @@ START_TEST(f64) {
 }
 END_TEST
 
-/* Factors that are rounded.  The bounds are those of sums of products with that error. */
+/* Factors that are rounded.  The tolerances are those of sums of products whose factors have that rounding error. */
 START_TEST(rounded_factors) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -230,8 +230,8 @@ START_TEST(split_factors) {
                     bound);
       most = error > most ? error : most;
     }
-    ck_assert_msg(most < 0x1p-20, "%d sums: %g", sums,
-                  most); /* far better than the bound of long sums; tf32 has 2^-11 */
+    /* Long sums are far better than their bound.  Without the split, the errors of tf32 would be 2^-11. */
+    ck_assert_msg(most < 0x1p-20, "%d sums: %g", sums, most);
   }
 }
 END_TEST
@@ -290,8 +290,8 @@ START_TEST(convolutions) {
 }
 END_TEST
 
-/* Sums that are divided into parts.  The last parts may have no products; the others have more products than a stage,
- * or fewer. */
+/* Sums that are divided into parts.  The last part may have no products; the other parts have more or fewer products
+ * than a stage. */
 START_TEST(divided_sums) {
   sizes_cases c = {0};
   tile = (size_t)_i;

@@ -61,7 +61,7 @@ START_TEST(maxima) {
 }
 END_TEST
 
-/* A sum in a tree has less error than one in order, which may have 2^-24 of each partial sum. */
+/* A sum in a tree has a smaller error than one in order, which may be 2^-24 of each partial sum. */
 START_TEST(sums_are_accurate) {
   kernel_cases c = {0};
   for (int s = 0; s < N_SHAPES; s++) {
@@ -159,7 +159,8 @@ START_TEST(teams_are_used) {
 }
 END_TEST
 
-/* Of equal values the first or the last counts, and a NaN counts more than any number. */
+/* Positions of the largest or smallest values: of equal values the first or the last counts, and a NaN counts more than
+ * any number. */
 START_TEST(positions) {
   static const struct {
     const char *before, *after, *result;

@@ -28,7 +28,7 @@ static void tiled_way(const sizes_case *k, arena *a, const emit_target *t, sizes
 
 static sizes_case *add(sizes_cases *c, double tolerance, const char *text) {
   sizes_case *k = sizes_add_text(c, text);
-  for (uint32_t j = 0; j < c->n; j++) { /* the entry may have become two cases */
+  for (uint32_t j = 0; j < c->n; j++) { /* sizes_add_text may have added two cases for the text */
     if (!c->items[j].prepare) {
       c->items[j].prepare = tiled_way;
       c->items[j].tolerance = tolerance;

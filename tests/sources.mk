@@ -637,6 +637,16 @@ tests_files = \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/output_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/model.onnx \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_0/input_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_0/output_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_0/output_1.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_1/input_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_1/output_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_1/output_1.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/input_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_0.pb \
+	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_1.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/model.onnx \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/note \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \

@@ -67,7 +67,7 @@ typedef struct autotune_decision {
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;
 
-/* The result of autotune(), on its arena. */
+/* The result of autotune().  Its list and texts are on the arena that was passed to autotune(). */
 typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;

@@ -1,10 +1,6 @@
 /* complex.c - operations on complex numbers, which are computed as pairs of f64 and rounded to the element type at the
  * end. */
-#include <complex.h>
-
-#ifndef CMPLX /* glibc's header does not define CMPLX for clang */
-#define CMPLX(re, im) __builtin_complex((double)(re), (double)(im))
-#endif
+#include "backend_ref/complex.h"
 
 #include "backend_ref/ref.h"
 
@@ -21,20 +17,15 @@ typedef double complex number;
     }                                                                                \
   }
 
-/* These are the formulas of hlo/ir/OPS.md.  C's own operators would replace some NaNs by infinities. */
-static number product(number x, number y) {
-  return CMPLX(creal(x) * creal(y) - cimag(x) * cimag(y), creal(x) * cimag(y) + cimag(x) * creal(y));
-}
-
 static number quotient(number x, number y) {
-  number r = product(x, conj(y));
+  number r = ref_product(x, conj(y));
   double norm = creal(y) * creal(y) + cimag(y) * cimag(y);
   return CMPLX(creal(r) / norm, cimag(r) / norm);
 }
 
 KERNEL(add, x + y)
 KERNEL(sub, x - y)
-KERNEL(mul, product(x, y))
+KERNEL(mul, ref_product(x, y))
 KERNEL(divide, quotient(x, y))
 KERNEL(neg, -x)
 

@@ -2,9 +2,9 @@
  *
  * A panel holds PANEL columns, stored as [k][PANEL], in f64 (for floats), 64-bit integers or complex f64.  The inner
  * loop runs over the columns of the panel, so that it vectorises without changing the order of any sum. */
-#include <complex.h>
 #include <string.h>
 
+#include "backend_ref/complex.h"
 #include "backend_ref/ref.h"
 
 enum { PANEL = 8 };
@@ -12,22 +12,24 @@ enum { PANEL = 8 };
 /* Computes sums[PANEL] = row[n] times panel[n][PANEL]. */
 typedef void tile_fn(const void *row, const void *panel, int64_t n, void *sums);
 
-#define TILE(name, T)                                                           \
+#define TILE(name, T, product)                                                  \
   static void name(const void *row, const void *panel, int64_t n, void *sums) { \
     const T *x = row, *y = panel;                                               \
     T s[PANEL] = {0};                                                           \
     for (int64_t k = 0; k < n; k++, y += PANEL) {                               \
       T v = x[k];                                                               \
       for (int j = 0; j < PANEL; j++) {                                         \
-        s[j] += v * y[j];                                                       \
+        s[j] += product(v, y[j]);                                               \
       }                                                                         \
     }                                                                           \
     memcpy(sums, s, sizeof s);                                                  \
   }
 
-TILE(tile_f64, double)
-TILE(tile_u64, uint64_t)
-TILE(tile_c128, double complex)
+#define PLAIN_PRODUCT(x, y) ((x) * (y))
+
+TILE(tile_f64, double, PLAIN_PRODUCT)
+TILE(tile_u64, uint64_t, PLAIN_PRODUCT)
+TILE(tile_c128, double complex, ref_product)
 
 static tile_fn *tile_of(ref_class c) {
   return c == REF_F64 ? tile_f64 : c == REF_C128 ? tile_c128 : tile_u64; /* s64 sums have the same bits as u64 */

@@ -1,8 +1,8 @@
 /* reduce.c - reductions over whole dimensions, and the row kernels that windows and scans also use. */
-#include <complex.h>
 #include <math.h>
 #include <string.h>
 
+#include "backend_ref/complex.h"
 #include "backend_ref/ref.h"
 
 /* --- row kernels: a is the accumulator, b the element --- */
@@ -65,7 +65,7 @@ ROW(and_u64, uint64_t, a &b)
 ROW(or_u64, uint64_t, a | b)
 ROW(xor_u64, uint64_t, a ^ b)
 ROW(add_c128, double complex, a + b)
-ROW(mul_c128, double complex, a *b)
+ROW(mul_c128, double complex, ref_product(a, b))
 
 ref_row_kernel *ref_row(hlo_reducer r, ref_class c) {
   /* The bitwise operations of unsigned integers serve signed ones as well. */

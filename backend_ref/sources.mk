@@ -16,6 +16,7 @@ backend_ref_sources = \
 	backend_ref/window.c
 backend_ref_files = \
 	backend_ref/README \
+	backend_ref/complex.h \
 	backend_ref/eval.h \
 	backend_ref/ref.h \
 	backend_ref/target.h

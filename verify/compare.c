@@ -11,6 +11,18 @@
 
 /* --- tolerances --- */
 
+/* Returns the unit of a float of at most 8 bits, from the distance between 1 and the next larger number that the type
+ * has; 0 for other types. */
+static double small_unit(dtype type) {
+  unsigned char one = 0, next;
+  if (!dtype_is_float(type)) {
+    return 0;
+  }
+  dtype_store_f64(type, &one, 1, false, DTYPE_ROUND_NEAREST);
+  next = (unsigned char)(one + 1);
+  return (dtype_load_f64(type, &next) - 1) / 2;
+}
+
 /* Returns half a unit in the last place of 1, which is the largest relative error of rounding to the type.  Returns 0
  * for a type that is not floating. */
 static double unit_of(dtype type) {
@@ -21,8 +33,7 @@ static double unit_of(dtype type) {
     case DTYPE_C64: return 0x1p-24;
     case DTYPE_F16: return 0x1p-11;
     case DTYPE_BF16: return 0x1p-8;
-    default: /* floats of 8 bits and fewer have 1 to 3 fraction bits; 2 are assumed */
-      return dtype_is_float(type) ? 0x1p-3 : 0;
+    default: return small_unit(type);
   }
 }
 
@@ -260,25 +271,28 @@ static double largest_movement(const comparison *c, uint32_t r) {
 
 /* --- comparing --- */
 
+/* Returns the element of result r to which number k belongs: a complex element consists of two numbers. */
+static int64_t element_of(const comparison *c, uint32_t r, int64_t k) {
+  return dtype_is_complex((dtype)c->want[r].shape.type) ? k / 2 : k;
+}
+
 static bool means_something(const comparison *c, uint32_t r, int64_t k) {
-  bool is_complex = dtype_is_complex((dtype)c->want[r].shape.type);
-  return !c->checked || c->checked(c->checked_data, r, is_complex ? k / 2 : k);
+  return !c->checked || c->checked(c->checked_data, r, element_of(c, r, k));
 }
 
 static bool within(double got, double want, double allowed) {
   return got == want || (isnan(got) && isnan(want)) || fabs(got - want) <= allowed;
 }
 
-static void note(verify_difference *d, uint32_t r, int64_t k, double got, double want, double allowed) {
+static void note(verify_difference *d, uint32_t r, int64_t element, double got, double want, double allowed) {
   bool worse = d->n_wrong == 0 || isnan(got - want) || fabs(got - want) - allowed > fabs(d->got - d->want) - d->allowed;
   if (worse && !(d->n_wrong && isnan(d->got - d->want))) {
     d->result = r;
-    d->element = k;
+    d->element = element;
     d->got = got;
     d->want = want;
     d->allowed = allowed;
   }
-  d->n_wrong++;
 }
 
 /* Compares result r with the reference.  If `moving` is set, an element may also differ by movement_factor times the
@@ -289,7 +303,7 @@ static verify_difference compare_result(const comparison *c, uint32_t r, bool mo
   double most = largest(&want), floor = c->t->unit * 0x1p-126;
   double sideways = moving && c->t->of_largest > 0 ? largest_movement(c, r) : 0;
   verify_difference d = {.result = r, .n_elements = shape_elements(&c->want[r].shape), .largest = most};
-  for (int64_t k = 0; k < want.n; k++) {
+  for (int64_t k = 0, last_wrong = -1; k < want.n; k++) {
     if (same(&want, &got, k) || !means_something(c, r, k)) {
       continue;
     }
@@ -298,7 +312,10 @@ static verify_difference compare_result(const comparison *c, uint32_t r, bool mo
     double allowed = is_number ? c->t->of_element * fabs(x) + c->t->of_largest * most + floor : 0;
     allowed += moving ? movement_factor * fmax(sideways, movement(c, r, k)) : 0;
     if (!within(y, x, allowed)) {
-      note(&d, r, k, y, x, allowed);
+      int64_t element = element_of(c, r, k);
+      note(&d, r, element, y, x, allowed);
+      d.n_wrong += element != last_wrong;
+      last_wrong = element;
     }
   }
   return d;

@@ -12,8 +12,10 @@ enum {
   FEW = 16,   /* up to this many wanted items are kept in order while the line is read */
   ROOM = 64, /* if more are wanted, 2 * wanted + ROOM items are gathered, then all but the first `wanted` are dropped */
   LOOK = 1 << 18, /* a sort of at least this many items checks the run's budget before each pass */
-  SAMPLE = 512,   /* the number of elements of a sample */
-  LONG = 4096     /* lines of at least LONG elements are sampled first */
+  /* In a line (the elements that are ordered together) of at least LONG elements, SAMPLE of them are read first, to
+   * estimate a limit beyond which elements are dropped unsorted. */
+  SAMPLE = 512,
+  LONG = 4096
 };
 
 /* --- keys --- */

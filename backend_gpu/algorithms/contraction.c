@@ -89,7 +89,8 @@ static bool takes_mma(const gpu_config_options *o, const hlo_instr *i, dtype *ro
   return may_round && emit_takes_mma(o->target, i, *rounded);
 }
 
-/* Returns true if sums may be divided: their order does not matter, or need not be that of plain loops. */
+/* Returns true if sums may be computed in parts (split-k).  The order of additions does not matter for integers, and
+ * for floats it need not be that of plain loops unless numerics are exact. */
 static bool takes_parts(const gpu_config_options *o, const hlo_instr *i) {
   return !o->numerics.exact || dtype_is_int((dtype)emit_contraction_of(i)->shapes[0].type);
 }

@@ -23,7 +23,8 @@ typedef struct gpu_launch {
 
 typedef struct gpu_device {
   rt_device device; /* the first member: thunks get a pointer to it and convert that to a pointer to the gpu_device */
-  /* Implements rt_target.check_cpu.  `cpu` is a text of emit_target_text. */
+  /* Implements rt_target.check_cpu.  `cpu` names the GPU for which code was compiled, as emit_target_text
+   * returns it. */
   status (*check_cpu)(const struct gpu_device *d, const char *cpu);
   /* Implements rt_target.load_code.  Code is NUL-terminated PTX, a cubin, or on the emulator an object file. */
   status (*load)(const struct gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);

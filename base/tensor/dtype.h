@@ -62,7 +62,7 @@ typedef struct dtype_format {
   uint8_t fraction;   /* number of bits of the fraction */
   uint8_t bias;       /* bias of the exponent */
   bool negative_zero; /* whether there is a -0; if not, the bits of -0 are the only NaN */
-  uint16_t max;       /* the largest finite value */
+  uint16_t max;       /* the bits of the largest finite value */
   uint16_t inf; /* the result of a positive overflow: infinity, or NaN if the type has no infinity, or `max` if it has
                    neither */
   uint16_t nan; /* the bits of a positive NaN; a negative NaN also has the sign bit if the type has a -0 */

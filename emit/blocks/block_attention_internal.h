@@ -1,4 +1,5 @@
-/* block_attention_internal.h - the state of block_attention.h's kernel while its code is written, and its parts. */
+/* block_attention_internal.h - what the files block_attention*.c share while they write the kernel of
+ * block_attention.h: the state of the writing, and the functions that write parts of the kernel. */
 #ifndef EMIT_BLOCKS_BLOCK_ATTENTION_INTERNAL_H
 #define EMIT_BLOCKS_BLOCK_ATTENTION_INTERNAL_H
 

@@ -186,7 +186,8 @@ static void put_factor(const emit_mma_kernel *k, const emit_mma_side *s, emit_mm
   *word = shift ? LLVMBuildOr(ir->builder, *word, part, "") : part;
 }
 
-/* Returns `bits` if position `sum` is not beyond the end of the sum, otherwise 0. */
+/* Returns `bits` if the position `sum` is one of the contracted space, otherwise 0: the last stage may reach beyond its
+ * end. */
 static LLVMValueRef zero_beyond(const emit_mma_kernel *k, LLVMValueRef sum, LLVMValueRef bits) {
   if (dim_is_const(k->g.sums.total) && k->g.sums.total % k->sums == 0) {
     return bits;

@@ -1,7 +1,8 @@
 /* sorted_front.c - how much of a sort's result is used; see sorted_front.h. */
 #include "hlo/analysis/sorted_front.h"
 
-/* Returns how many of the first elements of v along dimension d are read, or -1 if others may be read, too. */
+/* Returns the least n for which it is known that only the first n elements of v along dimension d are read, or -1 if
+ * none is known.  `depth` is how many nested computations may be looked into. */
 static int64_t front_read(hlo_value v, int64_t d, int depth) {
   int64_t most = hlo_is_root(v) || depth == 0 ? -1 : 0;
   for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {

@@ -46,7 +46,8 @@ typedef struct hlo_sink {
 /* options may be NULL, which means full literals.  Computations are printed in the order of the module;
  * hlo_module_clean brings callees before their callers.  Numbers the instructions anew. */
 STATUS_MUST_USE status hlo_print_to(const hlo_module *m, const hlo_print_options *options, hlo_sink sink);
-/* Prints to a text on the arena, which ends with a 0.  *size, without the 0, is set unless it is NULL. */
+/* Prints to a NUL-terminated text on the arena.  If `size` is not NULL, *size becomes the text's length without the
+ * NUL. */
 STATUS_MUST_USE status hlo_print(arena *a, const hlo_module *m, const hlo_print_options *options, const char **text,
                                  size_t *size);
 /* Returns one instruction as one line, with literals elided and values by instruction id, for messages. */

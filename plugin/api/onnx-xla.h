@@ -352,9 +352,10 @@ oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
 void oxla_run_destroy(oxla_run *run);
 
 /* Sets an input by its name or by its index.  The data is borrowed until the run's next execution is over, or until
- * oxla_keep_inputs.  It may be left in place for further executions, also with new contents.  If it is NULL, only type
- * and dims are set, which is enough for oxla_compile unless a size depends on the data (OXLA_ABOUT_VALUE).  Data at a
- * multiple of 64 bytes is used in place; other data may be copied. */
+ * oxla_keep_inputs.  The input stays set: a further execution reads the same
+ * address again, so that the data must still be there then; its contents may be changed between executions.  If it is
+ * NULL, only type and dims are set, which is enough for oxla_compile unless a size depends on the data
+ * (OXLA_ABOUT_VALUE).  Data at a multiple of 64 bytes is used in place; other data may be copied. */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,

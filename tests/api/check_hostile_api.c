@@ -198,7 +198,7 @@ END_TEST
 /* --- arguments --- */
 
 typedef struct bad_options {
-  oxla_options options; /* size 0 stands for the size of the struct */
+  oxla_options options; /* if options.size is 0, the test sets it to sizeof(oxla_options) */
   oxla_code code;
   const char *part; /* a part of the error's message */
 } bad_options;

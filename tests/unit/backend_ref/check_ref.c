@@ -296,6 +296,7 @@ START_TEST(reductions) {
       {"reduce", "pred[3] {true, true, true}", "dimensions=[0], reducer=xor", "pred[] true"},
       {"reduce", "s8[3] {1, 2, 8}", "dimensions=[0], reducer=or", "s8[] 11"},
       {"reduce", "c64[2] {(1, 2), (3, 4)}", "dimensions=[0], reducer=add", "c64[] (4, 6)"},
+      {"reduce", "c64[2] {(inf, nan), (1, 0)}", "dimensions=[0], reducer=multiply", "c64[] (nan, nan)"}, /* inf-nan */
       {"arg-reduce", "f32[2,3] {1, 3, 3, 2, 2, 1}", "dimension=1, largest=true, last=false", "s64[2] {1, 0}"},
       {"arg-reduce", "f32[2,3] {1, 3, 3, 2, 2, 1}", "dimension=1, largest=true, last=true", "s64[2] {2, 1}"},
       {"arg-reduce", "f32[2,3] {1, 3, 3, 2, 2, 1}", "dimension=0, largest=false, last=false", "s64[3] {0, 1, 1}"},
@@ -401,6 +402,7 @@ START_TEST(contractions) {
       {"dot", "f16[4] {2048, 1, 1, 1}; f16[4] {1, 1, 1, 1}", DOT("[]", "[]", "[0]", "[0]"), "f16[] 2052"},
       {"dot", "f32[2,0] {}; f32[0,1] {}", DOT("[]", "[]", "[1]", "[0]"), "f32[2,1] {0, 0}"},
       {"dot", "c64[2] {(1, 1), (0, 2)}; c64[2] {(1, -1), (3, 0)}", DOT("[]", "[]", "[0]", "[0]"), "c64[] (2, 6)"},
+      {"dot", "c64[1] {(inf, nan)}; c64[1] {(1, 0)}", DOT("[]", "[]", "[0]", "[0]"), "c64[] (nan, nan)"},
       /* more columns than a panel: 2 * (0..9) */
       {"dot", "s32[1,1] {2}; s32[1,10] {0, 1, 2, 3, 4, 5, 6, 7, 8, 9}", DOT("[]", "[]", "[1]", "[0]"),
        "s32[1,10] {0, 2, 4, 6, 8, 10, 12, 14, 16, 18}"},

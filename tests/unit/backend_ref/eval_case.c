@@ -2,6 +2,7 @@
 #include "tests/unit/backend_ref/eval_case.h"
 
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #include "backend_ref/eval.h"
@@ -72,17 +73,18 @@ static const char *show(const literal *l) {
   return arena_printf(eval_memory, "%s }", text);
 }
 
-/* Returns true if the shapes are equal and each two elements have equal bits or are both NaN. */
+/* Returns true if the shapes are equal and each two numbers, of which complex elements have two, have equal bits or are
+ * both NaN. */
 static bool same(const literal *x, const literal *y) {
   if (!shape_equal(&x->shape, &y->shape)) {
     return false;
   }
-  dtype t = (dtype)x->shape.type;
-  size_t size = dtype_bytes(t);
-  for (int64_t k = 0; k < shape_elements(&x->shape); k++) {
-    const char *ex = (const char *)x->data + (size_t)k * size, *ey = (const char *)y->data + (size_t)k * size;
-    if (memcmp(ex, ey, size) != 0 &&
-        !(dtype_is_float(t) && literal_f64(x, k) != literal_f64(x, k) && literal_f64(y, k) != literal_f64(y, k))) {
+  dtype t = (dtype)x->shape.type, part = t == DTYPE_C64 ? DTYPE_F32 : t == DTYPE_C128 ? DTYPE_F64 : t;
+  size_t size = dtype_bytes(part), n = (size_t)shape_elements(&x->shape) * (dtype_bytes(t) / size);
+  for (size_t k = 0; k < n; k++) {
+    const char *ex = (const char *)x->data + k * size, *ey = (const char *)y->data + k * size;
+    bool are_nan = dtype_is_float(part) && isnan(dtype_load_f64(part, ex)) && isnan(dtype_load_f64(part, ey));
+    if (memcmp(ex, ey, size) != 0 && !are_nan) {
       return false;
     }
   }

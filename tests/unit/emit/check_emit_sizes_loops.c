@@ -18,7 +18,7 @@ static void check_texts(const char *const *texts, size_t n) {
 #define TAKE "operand_batch=[], indices_batch=[], "
 
 static const char *const gather_texts[] = {
-    /* rows of a table, of which the table, the indices or both have any size */
+    /* gathers of rows of a table: only the indices have symbolic sizes, then the table has, too */
     "(%x: f32[50,24], %i: s64[b,n]) {\n%y = gather(%x, %i) {offset_dims=[2], collapsed_dims=[0], " TAKE
     "index_map=[0], index_vector_dim=2, sizes=[1,24]} : f32[b,n,24]\nreturn %y\n}",
     "(%x: f32[n+1,m], %i: s32[b], %z: f32[n,m]) {\n%y = gather(%x, %i) {offset_dims=[1], collapsed_dims=[0], " TAKE

@@ -38,7 +38,7 @@ static void teardown(void) {
 /* The first parameter is a matrix.  A second one has as many rows, and two columns more than the first; symbols may
  * have any names. */
 static const char *const modules[] = {
-    /* arithmetic, movement, a product, rows that are normalised */
+    /* movements of elements, a dot, elementwise operations */
     "(%x: f32[n,m], %y: f32[n,m+2]) {\n"
     "  %c = concatenate(%x, %y) {dimension=1} : f32[n,2*m+2]\n"
     "  %t = transpose(%c) {permutation=[1,0]} : f32[2*m+2,n]\n"

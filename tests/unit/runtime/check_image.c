@@ -204,8 +204,9 @@ START_TEST(flipped) {
 }
 END_TEST
 
-/* Damage that the hashes do not show: buffers, thunks and texts are checked themselves.  Only programs of the
- * reference target are run then, since it cannot be checked what a changed number makes machine code do. */
+/* Damage after which the hashes are made right again, so that only the loader's checks of buffers, thunks and texts can
+ * find it.  What still loads is run only if it is for the reference target: nothing can check what machine code does
+ * with a changed number. */
 START_TEST(mended) {
   size_t size;
   uint8_t *good = make(_i, &size), *bytes = arena_memdup(memory, good, size);

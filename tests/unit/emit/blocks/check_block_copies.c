@@ -1,6 +1,6 @@
-/* check_block_copies.c - copies to shared memory that are under way while threads go on: a kernel that has three stages
- * of them, its results on emulated threads in all orders, its PTX, and that faults which a GPU may or may not show are
- * found. */
+/* check_block_copies.c - tests of copies to shared memory that are under way while threads go on (cp.async), with a
+ * kernel of three stages: its results on the emulator, whichever order the threads run in; its PTX; and that the
+ * emulator finds faults of synchronisation that are put into the kernel, which a GPU may not show. */
 #include <string.h>
 
 #include "backend_gpu/runtime/emulated_block.h"

@@ -15,11 +15,15 @@ gpu_exec_sources = \
 	backend_gpu/runtime/race_check.c \
 	backend_gpu/runtime/target.c
 gpu_compile_sources = \
+	backend_gpu/algorithms/attention.c \
+	backend_gpu/algorithms/config.c \
 	backend_gpu/algorithms/contraction.c \
 	backend_gpu/compile/target.c \
 	backend_gpu/lower/lower.c
 backend_gpu_files = \
 	backend_gpu/README \
+	backend_gpu/algorithms/attention.h \
+	backend_gpu/algorithms/config.h \
 	backend_gpu/algorithms/contraction.h \
 	backend_gpu/compile/target.h \
 	backend_gpu/lower/lower.h \

@@ -3,6 +3,7 @@ emit_sources = \
 	emit/blocks/block_attention.c \
 	emit/blocks/block_attention_kernel.c \
 	emit/blocks/block_attention_products.c \
+	emit/blocks/block_attention_results.c \
 	emit/blocks/block_attention_softmax.c \
 	emit/blocks/block_nms.c \
 	emit/blocks/block_sort.c \

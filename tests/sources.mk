@@ -37,6 +37,7 @@ check_programs = \
 	tests/unit/autotune/check_autotune \
 	tests/unit/autotune/check_log \
 	tests/unit/backend_cpu/check_exec_target \
+	tests/unit/backend_gpu/check_attention \
 	tests/unit/backend_gpu/check_contraction \
 	tests/unit/backend_gpu/check_cuda \
 	tests/unit/backend_gpu/check_cuda_failures \
@@ -986,6 +987,8 @@ tests_unit_autotune_check_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_autotune_check_log_LDADD = $(LIBS_OF_AUTOTUNE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_contraction_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_contraction_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -7,34 +7,16 @@
 #include "emit/blocks/sum_parts.h"
 #include "hlo/analysis/queries.h"
 
-/* The configs that were found. */
-typedef struct list {
-  gpu_config *items;
-  uint32_t n;
-} list;
-
-/* Adds a config unless one of its name is there. */
-static void add(list *l, gpu_config c) {
-  for (uint32_t k = 0; k < l->n; k++) {
-    if (strcmp(l->items[k].name, c.name) == 0) {
-      return;
-    }
-  }
-  if (l->n < GPU_MOST_CONFIGS) {
-    l->items[l->n++] = c;
-  }
-}
-
 /* Returns the config's number of parts. */
 static int64_t parts_of(const gpu_config *c) {
   return c->write == emit_mma_product_kernel ? c->mma.parts : c->write ? c->tile.parts : 1;
 }
 
-dim gpu_config_scratch(const gpu_config *c, const hlo_instr *i) {
+dim gpu_contraction_scratch(const gpu_config *c, const hlo_instr *i) {
   return parts_of(c) > 1 ? emit_parts_scratch(i, parts_of(c)) : 0;
 }
 
-dim gpu_config_counters(const gpu_config *c, const hlo_instr *i) {
+dim gpu_contraction_counters(const gpu_config *c, const hlo_instr *i) {
   bool mma = c->write == emit_mma_product_kernel;
   return parts_of(c) <= 1 ? 0 : mma ? emit_count_mma_tiles(i, &c->mma) : emit_count_tiles_of(i, &c->tile);
 }
@@ -51,13 +33,13 @@ static void divide(gpu_config *c, int64_t parts) {
 }
 
 /* Adds a config, with whole sums or divided ones, and then with whole ones. */
-static void add_parts(list *l, gpu_config c, int64_t parts) {
+static void add_parts(gpu_config_list *l, gpu_config c, int64_t parts) {
   gpu_config divided = c;
   if (parts > 1) {
     divide(&divided, parts);
-    add(l, divided);
+    gpu_add_config(l, divided);
   }
-  add(l, c);
+  gpu_add_config(l, c);
 }
 
 static gpu_config tile_config(int64_t rows, int64_t columns) {
@@ -95,9 +77,9 @@ static bool takes_parts(const gpu_config_options *o, const hlo_instr *i) {
   return !o->numerics.exact || dtype_is_int((dtype)emit_contraction_of(i)->shapes[0].type);
 }
 
-uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out) {
+uint32_t gpu_list_contraction_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out) {
   enum { FEW_PARTS = 2 };
-  list l = {.items = out};
+  gpu_config_list l = {.items = out};
   emit_tile tile;
   emit_mma_tile mma;
   if (!emit_contraction_of(i)) {
@@ -111,7 +93,7 @@ uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_c
   if (takes_tiles && emit_choose_tile(i, divides, &tile)) {
     add_parts(&l, tile_config(tile.rows, tile.columns), tile.parts);
   }
-  add(&l, (gpu_config){.name = "loops"});
+  gpu_add_config(&l, (gpu_config){.name = "loops"});
   if (uses_mma && divides) {
     add_parts(&l, mma_config(emit_mma_tiles[EMIT_MMA_TILES - 1], rounded), FEW_PARTS);
   }
@@ -119,11 +101,11 @@ uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_c
     add_parts(&l, tile_config(1, 1), FEW_PARTS);
   }
   for (uint32_t k = 0; uses_mma && k < EMIT_MMA_TILES; k++) {
-    add(&l, mma_config(emit_mma_tiles[k], rounded));
+    gpu_add_config(&l, mma_config(emit_mma_tiles[k], rounded));
   }
   for (int64_t rows = EMIT_TILE_MOST; takes_tiles && rows > 0; rows /= 2) {
     for (int64_t columns = EMIT_TILE_MOST; columns > 0; columns /= 2) {
-      add(&l, tile_config(rows, columns));
+      gpu_add_config(&l, tile_config(rows, columns));
     }
   }
   return l.n;
@@ -131,11 +113,11 @@ uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_c
 
 /* Lists the configs that are used only where they are named. */
 static uint32_t list_named(const gpu_config_options *o, const hlo_instr *i, gpu_config *out) {
-  list l = {.items = out};
+  gpu_config_list l = {.items = out};
   for (uint32_t k = 0; !o->numerics.exact && emit_takes_mma(o->target, i, DTYPE_F32) && k < EMIT_MMA_TILES; k++) {
     emit_mma_tile t = emit_mma_tiles[k];
     t.split = true;
-    add(&l, mma_config(t, DTYPE_F32));
+    gpu_add_config(&l, mma_config(t, DTYPE_F32));
   }
   return l.n;
 }
@@ -143,7 +125,7 @@ static uint32_t list_named(const gpu_config_options *o, const hlo_instr *i, gpu_
 /* Finds a config with whole sums. */
 static bool find_whole(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
   gpu_config configs[GPU_MOST_CONFIGS + EMIT_MMA_TILES];
-  uint32_t n = gpu_list_configs(o, i, configs);
+  uint32_t n = gpu_list_contraction_configs(o, i, configs);
   n += n ? list_named(o, i, configs + n) : 0;
   for (uint32_t k = 0; k < n; k++) {
     if (strcmp(configs[k].name, name) == 0) {
@@ -154,7 +136,7 @@ static bool find_whole(const gpu_config_options *o, const hlo_instr *i, const ch
   return false;
 }
 
-bool gpu_find_config(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
+bool gpu_find_contraction_config(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
   gpu_config undivided;
   char whole[sizeof out->name];
   const char *slash = strchr(name, '/');

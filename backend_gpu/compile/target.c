@@ -5,7 +5,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "backend_gpu/algorithms/contraction.h"
+#include "backend_gpu/algorithms/config.h"
 #include "backend_gpu/lower/lower.h"
 #include "backend_gpu/runtime/cuda.h"
 #include "backend_gpu/runtime/target.h"
@@ -58,7 +58,7 @@ typedef struct pass_data {
   rt_report *report;
 } pass_data;
 
-/* Chooses a config for each contraction that has none: the first, or the one that the options ask for. */
+/* Chooses a config for each contraction and attention that has none: the first, or the one that the options ask for. */
 static status assign_kernels(void *data, hlo_module *m) {
   const pass_data *p = data;
   const gpu_config_options o = {p->target, p->options->numerics};
@@ -114,7 +114,7 @@ static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
 static bool takes_attention(void *data, const hlo_attention *a) {
   emit_block_attention c;
   (void)data;
-  return emit_choose_block_attention(a, &c);
+  return emit_choose_block_attention(a, false, &c);
 }
 
 static status dump(void *data, const char *file, const hlo_module *m) {

@@ -1,7 +1,6 @@
 /* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_gpu/lower/lower.h"
 
-#include "emit/blocks/block_attention.h"
 #include "emit/kernel/kernel.h"
 #include "emit/kernel/special.h"
 #include "lower/kernels/special.h"
@@ -36,27 +35,17 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
-/* The config of a kernel that emit_kernel does not write. */
-typedef union kernel_config {
-  gpu_config contraction;
-  emit_block_attention attention;
-} kernel_config;
-
 /* Sets *out to what writes the kernel of `i`; its `write` is NULL if emit_kernel does.  *counters becomes the number of
  * counters that the kernel needs. */
-static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config *c, lower_kernel_writer *out,
+static status choose_writer(const lowering *l, const hlo_instr *i, gpu_config *c, lower_kernel_writer *out,
                             dim *counters) {
-  hlo_attention a;
   *counters = 0;
   *out = (lower_kernel_writer){.packed = -1};
-  if (hlo_attention_of_fusion(i, &a) && emit_choose_block_attention(&a, &c->attention)) {
-    *out = (lower_kernel_writer){emit_block_attention_kernel, "attention", &c->attention, sizeof c->attention, 0, -1};
-  } else if (*i->config) {
-    gpu_config *g = &c->contraction;
-    CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, g), STATUS_INVALID_ARGUMENT,
+  if (*i->config) {
+    CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, c), STATUS_INVALID_ARGUMENT,
                "%s: there is no config '%s'", hlo_info(i)->name, i->config);
-    *out = (lower_kernel_writer){g->write, i->config, &g->tile, g->bytes, 0, -1};
-    *counters = gpu_config_counters(g, i);
+    *out = (lower_kernel_writer){c->write, i->config, &c->tile, c->bytes, 0, -1};
+    *counters = gpu_config_counters(c, i);
   }
   return NULL;
 }
@@ -64,7 +53,7 @@ static status choose_writer(const lowering *l, const hlo_instr *i, kernel_config
 static status emit_kernel_thunk(lower_context *c, const lowering *l, const hlo_instr *i) {
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
-  kernel_config config;
+  gpu_config config;
   lower_kernel_writer writer;
   dim counters;
   TRY(choose_writer(l, i, &config, &writer, &counters));

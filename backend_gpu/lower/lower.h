@@ -2,7 +2,7 @@
 #ifndef BACKEND_GPU_LOWER_LOWER_H
 #define BACKEND_GPU_LOWER_LOWER_H
 
-#include "backend_gpu/algorithms/contraction.h"
+#include "backend_gpu/algorithms/config.h"
 #include "lower/kernels/kernels.h"
 
 typedef struct gpu_lower_options {

@@ -6,11 +6,13 @@
 
 #include "base/arith.h"
 #include "emit/blocks/block_attention_internal.h"
+#include "emit/blocks/sum_parts.h"
 
 enum {
   SHARED_BYTES = 48 << 10, /* what every GPU has for a block */
   WIDEST = 1024,           /* the largest head */
-  MOST_PARTS = EMIT_ATTENTION_GROUPS
+  MOST_PARTS = EMIT_ATTENTION_GROUPS,
+  ENOUGH_BLOCKS = 64 /* for a GPU */
 };
 
 static dim_table *dims_of(const hlo_attention *a) { return a->pv->parent->module->dims; }
@@ -61,10 +63,15 @@ static int64_t choose_vector(const emit_attention_tile *t) {
   return v;
 }
 
+int64_t emit_attention_left_elements(const emit_attention_tile *t, int64_t n) {
+  enum { NUMBERS = 3, ALIGNED = 16 }; /* vectors of values are stored as a whole */
+  return round_up(t->rows * n * (t->strips * t->strip + NUMBERS), ALIGNED);
+}
+
 /* k has a chunk and one vector more a row, so that neighbouring rows begin in different banks. */
 static int64_t staged_elements(const emit_attention_tile *t) {
   int64_t k = t->keys * (t->chunk + EMIT_ATTENTION_SUMS), v = t->keys * t->strip;
-  int64_t joined = t->c.parts > 1 ? EMIT_ATTENTION_GROUPS * (t->strips * t->strip + 3) : 0;
+  int64_t joined = t->c.parts > 1 ? emit_attention_left_elements(t, t->c.parts) : 0;
   return max_i64(max_i64(k, v), joined);
 }
 
@@ -84,14 +91,31 @@ bool emit_attention_tile_of(const hlo_attention *a, const emit_block_attention *
   t->strip = EMIT_ATTENTION_LANES * t->vector;
   t->strips = round_up(width, t->strip) / t->strip;
   t->staged = staged_elements(t);
+  t->left = c->splits > 1 ? emit_attention_left_elements(t, c->splits) : 0;
   int64_t weights = EMIT_ATTENTION_GROUPS * c->rows * EMIT_ATTENTION_LANES * c->keys;
   int64_t bytes = (t->rows * t->padded + weights + t->staged) * (int64_t)dtype_bytes(t->type);
+  bytes += c->splits > 1 ? (int64_t)sizeof(int32_t) : 0; /* emit_is_last_block */
   return c->rows * t->strips * t->vector <= EMIT_ATTENTION_VALUES && bytes <= SHARED_BYTES;
 }
 
 bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attention *c) {
   emit_attention_tile t;
   return emit_attention_tile_of(a, c, &t);
+}
+
+static dim tiles_of(const hlo_attention *a, const emit_attention_tile *t) {
+  return dim_mul(dims_of(a), a->batches, dim_ceildiv(dims_of(a), a->rows, t->rows));
+}
+
+dim emit_block_attention_scratch(const hlo_attention *a, const emit_block_attention *c) {
+  emit_attention_tile t;
+  bool divides = emit_attention_tile_of(a, c, &t) && c->splits > 1;
+  return divides ? dim_mul(dims_of(a), tiles_of(a, &t), t.left * (int64_t)dtype_bytes(t.type)) : 0;
+}
+
+dim emit_block_attention_counters(const hlo_attention *a, const emit_block_attention *c) {
+  emit_attention_tile t;
+  return emit_attention_tile_of(a, c, &t) && c->splits > 1 ? tiles_of(a, &t) : 0;
 }
 
 /* Few rows leave groups for parts of the keys, if there are so many. */
@@ -104,14 +128,32 @@ static int64_t choose_parts(double rows, double keys) {
   return parts;
 }
 
-bool emit_choose_block_attention(const hlo_attention *a, emit_block_attention *out) {
-  enum { ENOUGH_BLOCKS = 64, MANY_PARTS = 8 };
+/* Each block gets at least one tile of keys.  Storing and joining sums takes about as long as a few tiles, which is an
+ * estimate that was not measured: these are not shared. */
+static int64_t choose_splits(const hlo_attention *a, const emit_block_attention *c) {
+  enum { FEW_TILES = 4 };
+  emit_attention_tile t;
+  int64_t splits = 1;
+  if (!emit_attention_tile_of(a, c, &t)) {
+    return splits;
+  }
+  double blocks = emit_likely_size(dims_of(a), tiles_of(a, &t));
+  double tiles = emit_likely_size(dims_of(a), a->keys) / (double)t.keys;
+  while (tiles >= FEW_TILES && 2 * splits <= EMIT_MOST_PARTS && blocks * (double)splits < ENOUGH_BLOCKS &&
+         tiles >= (double)(2 * splits)) {
+    splits *= 2;
+  }
+  return splits;
+}
+
+bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_block_attention *out) {
+  enum { MANY_PARTS = 8 };
   const dim_table *t = dims_of(a);
   double rows = emit_likely_size(t, a->rows), keys = emit_likely_size(t, a->keys);
   double batches = emit_likely_size(t, a->batches);
-  emit_block_attention c = {.rows = 1, .parts = choose_parts(rows, keys)};
+  emit_block_attention c = {.rows = 1, .parts = choose_parts(rows, keys), .splits = 1};
   for (int64_t r = EMIT_ATTENTION_ROWS; c.parts == 1 && c.rows == 1 && r > 1; r /= 2) {
-    emit_block_attention more = {r, 1, 1};
+    emit_block_attention more = {r, 1, 1, 1};
     bool enough = batches * ceil(rows / (double)(EMIT_ATTENTION_GROUPS * r)) >= ENOUGH_BLOCKS;
     c.rows = enough && emit_block_attention_fits(a, &more) ? r : 1;
   }
@@ -122,6 +164,8 @@ bool emit_choose_block_attention(const hlo_attention *a, emit_block_attention *o
   while (c.parts > 1 && !emit_block_attention_fits(a, &c)) {
     c.parts /= 2;
   }
+  c.splits = divides ? choose_splits(a, &c) : 1;
+  c.splits = emit_block_attention_fits(a, &c) ? c.splits : 1;
   *out = c;
   return emit_block_attention_fits(a, &c);
 }

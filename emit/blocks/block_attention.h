@@ -3,7 +3,9 @@
  * As in FlashAttention, a block computes some rows of q of one batch (a tile) for one tile of keys after the other, and
  * keeps for each row the largest score so far, the sum of the exponentials, and the sum of the values times these.  If
  * a tile has a larger score, both sums are multiplied by a factor.  Where there are few rows, as in a step of a
- * decoder, groups of threads share the keys of a tile, and their sums are joined at the end.
+ * decoder, groups of threads share the keys of a tile, and their sums are joined at the end.  Where tiles are so few
+ * that they would leave most of a GPU's processors without work, several blocks share the keys of the same rows, as in
+ * Flash-Decoding: each leaves its sums in scratch memory, and the last one of them joins all in the order of the keys.
  *
  * q, k and v are read as the element emitter reads them, so they may be views of any layout.  The operations between
  * the dots are computed for each score, with the positions at hand.  Products are added up by fused multiply-adds; the
@@ -20,18 +22,26 @@ enum { EMIT_ATTENTION_GROUPS = 16, EMIT_ATTENTION_LANES = 16 };
 
 /* The config. */
 typedef struct emit_block_attention {
-  int64_t rows;  /* of a group: 1, 2 or 4; 1 if there are several parts */
-  int64_t keys;  /* of a thread in a tile: 1, 2 or 4 */
-  int64_t parts; /* a power of 2, at most EMIT_ATTENTION_GROUPS */
+  int64_t rows;   /* of a group: 1, 2 or 4; 1 if there are several parts */
+  int64_t keys;   /* of a thread in a tile: 1, 2 or 4 */
+  int64_t parts;  /* a power of 2, at most EMIT_ATTENTION_GROUPS */
+  int64_t splits; /* how many blocks share the keys of the same rows: a power of 2, at most EMIT_MOST_PARTS */
 } emit_block_attention;
 
 /* Returns true if the config can be used for the attention: its numbers are floats of one computing type
  * (emit_compute_type), the sizes of its heads are constants, and a block has enough shared memory. */
 bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attention *c);
-/* Returns the config that should be used for likely sizes.  Returns false if none can be. */
-bool emit_choose_block_attention(const hlo_attention *a, emit_block_attention *out);
+/* Sets *out to the config that should be used for likely sizes.  `divides` tells whether blocks may share keys, as sums
+ * are then added in another order.  Returns false if there is no config. */
+bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_block_attention *out);
 
-/* Writes the kernel for a fusion of kind attention; the config is an emit_block_attention. */
+/* Return the bytes of scratch memory, and the number of counters, s32, that the kernel needs.  Both are 0 unless blocks
+ * share keys. */
+dim emit_block_attention_scratch(const hlo_attention *a, const emit_block_attention *c);
+dim emit_block_attention_counters(const hlo_attention *a, const emit_block_attention *c);
+
+/* Writes the kernel for a fusion of kind attention; the config is an emit_block_attention.  If blocks share keys,
+ * scratch memory and counters are buffers behind the result (EMIT_PARTS_BUFFERS). */
 emit_write_fn emit_block_attention_kernel;
 
 #endif

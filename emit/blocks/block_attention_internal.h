@@ -24,6 +24,7 @@ typedef struct emit_attention_tile {
   int64_t vector;        /* neighbouring columns of v of a thread */
   int64_t strip, strips; /* the columns that are in shared memory at a time, and how often */
   int64_t staged;        /* the elements of shared memory for a part of k or v */
+  int64_t left;          /* the elements of scratch memory for what all blocks of a tile leave there */
 } emit_attention_tile;
 
 /* Returns false if the config does not fit (emit_block_attention_fits). */
@@ -31,15 +32,20 @@ bool emit_attention_tile_of(const hlo_attention *a, const emit_block_attention *
 /* Returns the product of the dimensions over which the dot sums. */
 dim emit_attention_sums(const hlo_instr *dot);
 
+/* Returns the elements of memory that n groups or blocks need for what they leave of each row of the tile for others
+ * (block_attention_results.c). */
+int64_t emit_attention_left_elements(const emit_attention_tile *t, int64_t n);
+
 typedef struct emit_attention_block {
   emit_writer w;
   const emit_ir *ir;
   hlo_attention a;
   emit_attention_tile t;
   LLVMTypeRef element; /* the register type of t.type */
-  /* The number of the batch, of the tile's first row in it, of the first key of the tile at hand.  The thread: its
-   * number in the block, and in its group; which rows, and which part of the keys, its group has. */
-  LLVMValueRef batch, first_row, first_key, thread, lane, row_group, part, group;
+  /* The number of the tile of rows, of the block among those that share its keys, of the batch, of the tile's first row
+   * in it, of the first key of the tile at hand.  The thread: its number in the block, and in its group; which rows,
+   * and which part of the keys, its group has. */
+  LLVMValueRef tile, split, batch, first_row, first_key, thread, lane, row_group, part, group;
   /* Shared memory: q[rows][padded]; weights[group][rows of a group][keys of a group], the exponentials; `staged`, a
    * part of k or v. */
   LLVMValueRef q, weights, staged;
@@ -52,11 +58,17 @@ typedef struct emit_attention_rows {
   LLVMValueRef values[EMIT_ATTENTION_VALUES]; /* [row][strip], vectors of columns */
 } emit_attention_rows;
 
+/* --- block_attention_results.c --- */
+
+/* Writes what follows the last key: joins the sums of the groups and blocks that share keys, and stores the results. */
+void emit_attention_finish(emit_attention_block *k, const emit_attention_rows *rows);
+
 /* --- block_attention_products.c --- */
 
 /* Returns the address of the element of shared memory `at` elements after `base`. */
 LLVMValueRef emit_attention_at(const emit_attention_block *k, LLVMValueRef base, LLVMValueRef at);
-/* Returns the number in its batch of row number r of the thread's group. */
+/* Returns the number in its tile of row number r of the thread's group, and the number in its batch. */
+LLVMValueRef emit_attention_row_in_tile(const emit_attention_block *k, int64_t r);
 LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r);
 /* Brings the tile's rows of q into shared memory. */
 void emit_attention_load_rows(emit_attention_block *k);

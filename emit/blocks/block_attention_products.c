@@ -13,10 +13,13 @@ LLVMValueRef emit_attention_at(const emit_attention_block *k, LLVMValueRef base,
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->element, base, &at, 1, "");
 }
 
-LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r) {
+LLVMValueRef emit_attention_row_in_tile(const emit_attention_block *k, int64_t r) {
   int64_t groups = EMIT_ATTENTION_GROUPS / k->t.c.parts; /* those with rows of their own */
-  LLVMValueRef in_tile = emit_add(k->ir, k->row_group, emit_i64(k->ir, r * groups));
-  return emit_add(k->ir, k->first_row, in_tile);
+  return emit_add(k->ir, k->row_group, emit_i64(k->ir, r * groups));
+}
+
+LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r) {
+  return emit_add(k->ir, k->first_row, emit_attention_row_in_tile(k, r));
 }
 
 /* Loads n neighbouring elements of shared memory from a multiple of n on. */
@@ -142,12 +145,11 @@ static void load_part(emit_attention_block *k, const part *p) {
 static void multiply_scores(const emit_attention_block *k, LLVMValueRef first, LLVMValueRef *scores) {
   const emit_ir *ir = k->ir;
   int64_t rows = k->t.c.rows, keys = k->t.c.keys, pitch = k->t.chunk + VECTOR;
-  int64_t row_groups = EMIT_ATTENTION_GROUPS / k->t.c.parts;
   LLVMValueRef q[EMIT_ATTENTION_ROWS], other[EMIT_ATTENTION_KEYS];
   LLVMValueRef key = emit_add(ir, emit_times(ir, k->part, LANES * keys), k->lane);
   for (int64_t s = 0; s < k->t.chunk; s += VECTOR) {
     for (int64_t r = 0; r < rows; r++) {
-      LLVMValueRef row = emit_add(ir, k->row_group, emit_i64(ir, r * row_groups));
+      LLVMValueRef row = emit_attention_row_in_tile(k, r);
       LLVMValueRef at = emit_add(ir, emit_times(ir, row, k->t.padded), emit_add(ir, first, emit_i64(ir, s)));
       q[r] = load_vector(k, k->q, at, VECTOR);
     }

@@ -40,7 +40,7 @@ static void call_ranges(rt_kernel_fn *f, const void *const *buffers, const int64
   }
 }
 
-/* Runs the blocks from the last one to the first one; the last block has threads without a step. */
+/* Runs the blocks from the last one to the first one, or with a stride; the last block has threads without a step. */
 static void call_blocks(rt_block_fn *f, const emit_kernel_info *info, const void *const *buffers, const int64_t *args,
                         int64_t grid) {
   uint64_t random = next_random() >> 20;
@@ -48,7 +48,10 @@ static void call_blocks(rt_block_fn *f, const emit_kernel_info *info, const void
   if (b.threads == 0) {
     b.threads = info->step_threads == 1 ? 1 + (uint32_t)(random >> 8) % 36 : 32 * (1 + (uint32_t)(random >> 8) % 3);
   }
-  for (int64_t k = grid * info->step_threads / b.threads; k >= 0; k--) {
+  enum { PRIME = 104729 };
+  int64_t n = grid * info->step_threads / b.threads + 1;
+  int64_t stride = random >> 16 & 1 && n % PRIME ? PRIME : n - 1; /* has no common divisor with n */
+  for (int64_t k = n - 1, left = n; left > 0; k = (k + stride) % n, left--) {
     status s = gpu_run_blocks(&b, k, k + 1);
     ck_assert_msg(!s, "%s", status_message(s));
   }

@@ -2,14 +2,18 @@
  * without any key, sizes of heads and types, at any sizes and with every shape of tile, compared with the reference
  * evaluator; which tiles are chosen. */
 #include <check.h>
+#include <string.h>
 
+#include "backend_gpu/runtime/emulated_block.h"
 #include "emit/blocks/block_attention.h"
+#include "runtime/host/code_loader.h"
 #include "tests/suite.h"
 #include "tests/unit/emit/attention_texts.h"
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
-static const emit_block_attention tiles[] = {{1, 4, 1}, {2, 2, 1}, {4, 2, 1}, {1, 2, 2}, {1, 1, 8}, {1, 1, 16}};
+static const emit_block_attention tiles[] = {{1, 4, 1, 1},  {2, 2, 1, 1},  {4, 2, 1, 1}, {1, 2, 2, 1}, {1, 1, 8, 1},
+                                             {1, 1, 16, 1}, {2, 1, 1, 32}, {1, 2, 4, 8}, {1, 1, 16, 2}};
 enum { TILES = sizeof tiles / sizeof *tiles };
 
 static size_t tile; /* the place in tiles[] of the tile that this test uses */
@@ -22,9 +26,13 @@ static void blocks_way(const sizes_case *k, arena *a, const emit_target *t, size
     return;
   }
   ck_assert(hlo_attention_of_fusion(k->i, &attention));
-  ck_assert(emit_choose_block_attention(&attention, c));
+  ck_assert(emit_choose_block_attention(&attention, false, c));
   *c = emit_block_attention_fits(&attention, &tiles[tile]) ? tiles[tile] : *c;
-  *way = (sizes_way){.write = emit_block_attention_kernel, .config = c, .phases = 1};
+  *way = (sizes_way){.write = emit_block_attention_kernel,
+                     .config = c,
+                     .phases = 1,
+                     .scratch_bytes = emit_block_attention_scratch(&attention, c),
+                     .counters = emit_block_attention_counters(&attention, c)};
 }
 
 static void check(sizes_cases *c, double tolerance, int rounds) {
@@ -32,6 +40,8 @@ static void check(sizes_cases *c, double tolerance, int rounds) {
     c->items[k].prepare = blocks_way;
     c->items[k].tolerance = tolerance;
     c->items[k].kind = HLO_FUSION_ATTENTION;
+    c->items[k].most =
+        tiles[tile].splits > 1 ? 5000 : c->items[k].most; /* there are more blocks, but as many results */
   }
   sizes_check_blocks(c, rounds);
 }
@@ -119,12 +129,7 @@ START_TEST(masked_rows) {
 }
 END_TEST
 
-static bool choose(const char *text, emit_block_attention *out) {
-  sizes_cases c = {0};
-  const hlo_computation *entry = sizes_add_text(&c, text)->entry;
-  hlo_attention a;
-  return hlo_find_attention(entry->roots[0].def, 0, &a) && emit_choose_block_attention(&a, out);
-}
+/* --- the order of blocks --- */
 
 #define SIZED(type, b, n, m, d) \
   "(%q: " type "[" b "," n "," d "], %k: " type "[" b "," m "," d "], %v: " type "[" b "," m "," d               \
@@ -133,14 +138,102 @@ static bool choose(const char *text, emit_block_attention *out) {
                       "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], "             \
                                "rhs_contract=[1]} : " type "[" b "," n "," d "]\nreturn %pv\n}"
 
+typedef struct launch {
+  rt_block_fn *fn;
+  emit_kernel_info info;
+  const hlo_instr *i;
+  emit_block_attention config;
+} launch;
+
+/* Compiles a kernel that says what its threads access, so that gpu_run_blocks finds races. */
+static launch compile(emit_block_attention config) {
+  kernel_cases c = {0};
+  launch l = {.config = config};
+  hlo_attention a;
+  emit_target t;
+  emit_module *m;
+  const void *object;
+  size_t size;
+  rt_code *code;
+  hlo_instr *i = kernel_parse(kernel_add(&c, 0, "f32[2,5,16]" SIZED("f32", "2", "5", "200", "16")));
+  hlo_attr_of(i, HLO_ATTR_FUSION)->i = HLO_FUSION_ATTENTION;
+  ck_assert(hlo_attention_of_fusion(i, &a) && emit_block_attention_fits(&a, &config));
+  ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
+  t.tells_accesses = true;
+  ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
+  ASSERT_OK(emit_block_attention_kernel(m, "kernel", i, NULL, &config, 0, &l.info));
+  ASSERT_OK(emit_module_object(m, &object, &size));
+  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  l.i = i;
+  l.fn = (rt_block_fn *)(intptr_t)rt_code_find(code, "kernel");
+  return l;
+}
+
+/* Runs all blocks, of which each follows the last one by `stride`, with which their number has no common divisor. */
+static void run_blocks(const launch *l, float *const *operands, int64_t stride, gpu_order order, float *out) {
+  enum { MOST_SCRATCH = 1 << 20, MOST_COUNTERS = 64 };
+  static _Alignas(64) char scratch[MOST_SCRATCH];
+  static int32_t counters[MOST_COUNTERS];
+  const void *buffers[] = {operands[0], operands[1], operands[2], out, scratch, counters};
+  hlo_attention a;
+  ck_assert(hlo_attention_of_fusion(l->i, &a));
+  ck_assert_int_le(emit_block_attention_scratch(&a, &l->config), MOST_SCRATCH);
+  ck_assert_int_le(emit_block_attention_counters(&a, &l->config), MOST_COUNTERS);
+  memset(scratch, 0xff, sizeof scratch);
+  int64_t n = emit_static_grid(&l->info), at = 0;
+  gpu_blocks b = {l->fn, "attention", buffers, NULL, n, l->info.threads, l->info.shared_bytes, order};
+  for (int64_t k = 0; k < n; k++, at = (at + stride) % n) {
+    ASSERT_OK(gpu_run_blocks(&b, at, at + 1));
+  }
+  for (int k = 0; k < MOST_COUNTERS; k++) {
+    ck_assert_int_eq(counters[k], 0);
+  }
+}
+
+/* The results have the same bits whichever block is the last one of its tile, and in every order of threads. */
+START_TEST(orders) {
+  static const emit_block_attention configs[] = {{1, 1, 1, 4}, {2, 1, 1, 2}, {1, 1, 4, 4}, {1, 2, 8, 8}};
+  enum { CONFIGS = sizeof configs / sizeof *configs, OPERANDS = 3, MOST = 2 * 200 * 16, RESULTS = 2 * 5 * 16 };
+  float *operands[OPERANDS], first[RESULTS], next[RESULTS];
+  for (int p = 0; p < OPERANDS; p++) {
+    operands[p] = arena_alloc_aligned(kernel_arena, MOST * sizeof(float), 64);
+    for (int k = 0; k < MOST; k++) {
+      operands[p][k] = (float)(next_random() >> 40) / (1 << 23) - 1;
+    }
+  }
+  for (size_t c = 0; c < CONFIGS; c++) {
+    const launch l = compile(configs[c]);
+    int64_t n = emit_static_grid(&l.info);
+    run_blocks(&l, operands, 1, GPU_FORWARD, first);
+    for (int order = 0; order < GPU_ORDERS; order++) {
+      memset(next, 0xff, sizeof next);
+      run_blocks(&l, operands, n - 1, (gpu_order)order, next);
+      ck_assert_mem_eq(first, next, sizeof first);
+      memset(next, 0xff, sizeof next);
+      run_blocks(&l, operands, 104729, (gpu_order)order, next);
+      ck_assert_mem_eq(first, next, sizeof first);
+    }
+  }
+}
+END_TEST
+
+/* --- which tiles are chosen --- */
+
+static bool choose(const char *text, emit_block_attention *out) {
+  sizes_cases c = {0};
+  const hlo_computation *entry = sizes_add_text(&c, text)->entry;
+  hlo_attention a;
+  return hlo_find_attention(entry->roots[0].def, 0, &a) && emit_choose_block_attention(&a, true, out);
+}
+
 START_TEST(choices) {
   emit_block_attention c;
   ck_assert(choose(SIZED("f32", "64", "1024", "1024", "64"), &c));
-  ck_assert(c.rows == 4 && c.parts == 1);
+  ck_assert(c.rows == 4 && c.parts == 1 && c.splits == 1);
   ck_assert(choose(SIZED("f32", "12", "128", "128", "64"), &c)); /* more blocks matter more than larger tiles */
   ck_assert(c.rows == 1 && c.parts == 1);
   ck_assert(choose(SIZED("f32", "12", "1", "1024", "64"), &c)); /* one row: all groups of threads share its keys */
-  ck_assert(c.rows == 1 && c.parts == 16);
+  ck_assert(c.rows == 1 && c.parts == 16 && c.splits == 4);
   ck_assert(choose(SIZED("f32", "12", "1", "8", "64"), &c)); /* too few keys to be divided */
   ck_assert(c.parts == 1);
   ck_assert(choose(SIZED("f32", "64", "1024", "1024", "256"), &c)); /* fewer rows of wide heads fit into the memory */
@@ -158,6 +251,7 @@ int main(void) {
   tcase_add_loop_test(t, small_floats, 0, TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
   tcase_add_loop_test(t, masked_rows, 0, TILES);
+  tcase_add_test(t, orders);
   tcase_add_test(t, choices);
   return run_suite("block-attention", t);
 }

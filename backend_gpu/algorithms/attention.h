@@ -1,0 +1,20 @@
+/* attention.h - the kernels that compute an attention, and their configs:
+ *
+ *   attention:RxK-P     block_attention.h: R rows and K keys for each group of threads, of which P share the same rows
+ *   attention:RxK-P/S   the same with the keys of the same rows divided among S blocks, 2 to 32
+ *
+ * rt_numerics.exact leaves out the latter. */
+#ifndef BACKEND_GPU_ALGORITHMS_ATTENTION_H
+#define BACKEND_GPU_ALGORITHMS_ATTENTION_H
+
+#include "backend_gpu/algorithms/config.h"
+
+bool gpu_is_attention_config(const gpu_config *c);
+
+/* These are as the functions of config.h, for fusions of kind attention. */
+dim gpu_attention_scratch(const gpu_config *c, const hlo_instr *i);
+dim gpu_attention_counters(const gpu_config *c, const hlo_instr *i);
+uint32_t gpu_list_attention_configs(const gpu_config_options *o, const hlo_attention *a, gpu_config *out);
+bool gpu_find_attention_config(const gpu_config_options *o, const hlo_attention *a, const char *name, gpu_config *out);
+
+#endif

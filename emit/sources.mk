@@ -50,6 +50,7 @@ emit_sources = \
 	emit/kernel/block_host.c \
 	emit/kernel/block_nvptx.c \
 	emit/kernel/block_scatter.c \
+	emit/kernel/block_transpose.c \
 	emit/kernel/blocks.c \
 	emit/kernel/compile.c \
 	emit/kernel/kernel.c \
@@ -118,6 +119,7 @@ emit_files = \
 	emit/kernel/module.h \
 	emit/kernel/special.h \
 	emit/kernel/team.h \
+	emit/kernel/transpose_tiles.h \
 	emit/kernel/update.h \
 	emit/kernel/writer.h \
 	emit/llvm/compiler_calls.def \

@@ -67,6 +67,7 @@ check_programs = \
 	tests/unit/emit/blocks/check_block_nms \
 	tests/unit/emit/blocks/check_block_scatter \
 	tests/unit/emit/blocks/check_block_sort \
+	tests/unit/emit/blocks/check_block_transpose \
 	tests/unit/emit/blocks/check_blocks \
 	tests/unit/emit/blocks/check_last_block \
 	tests/unit/emit/blocks/check_mma_product \
@@ -1047,6 +1048,8 @@ tests_unit_emit_blocks_check_block_scatter_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_
 tests_unit_emit_blocks_check_block_scatter_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_sort_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_sort_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_blocks_check_block_transpose_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_blocks_check_block_transpose_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_blocks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_blocks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_last_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

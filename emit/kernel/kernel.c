@@ -393,6 +393,8 @@ status emit_kernel(emit_module *m, const char *name, const hlo_instr *i, const e
       emit_write_row_fusion(&w);
     } else if (emit_is_tiles(&w)) {
       emit_write_tiles(&w);
+    } else if (emit_is_block_transpose(&w)) {
+      emit_write_block_transpose(&w);
     } else if (emit_is_pooling(&w)) {
       emit_write_pooling(&w);
     } else if (emit_is_team_reduction(&w)) {

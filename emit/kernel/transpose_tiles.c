@@ -8,25 +8,22 @@
  *
  * A result with two to four columns is not computed in squares: its columns are computed as vectors, and then
  * interleaved.  This applies to interleaved channels, repeated elements, and concatenations of single columns. */
+#include "emit/kernel/transpose_tiles.h"
+
 #include "emit/element/loop_plan.h"
-#include "emit/kernel/writer.h"
 #include "hlo/analysis/row_space.h"
 
-enum { LEAST = 4, MOST = 16, MAX_TURNED = 4, FEW = 4 };
+enum { LEAST = 4, MOST = 16, FEW = 4 };
 
 typedef struct tiles {
-  emit_writer *w;
-  int n_turned;
-  const hlo_instr *turned[MAX_TURNED]; /* the transposes, all of one shape and permutation, or the operation that
-                                          interleaves columns */
-  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the dimension that
-                       is innermost in the operand */
-  dim dims[SHAPE_MAX_RANK];
+  emit_transposes t; /* or in place of the transposes the operation that interleaves columns */
   int side;
   bool few; /* whether the result has few columns, which are interleaved, and is not computed in squares */
 } tiles;
 
-static dim elements(const tiles *t, const shape *s) { return emit_dims_product(&t->w->e.x, s->dims, 0, s->rank); }
+static dim elements(const emit_transposes *t, const shape *s) {
+  return emit_dims_product(&t->w->e.x, s->dims, 0, s->rank);
+}
 
 /* --- finding transposes --- */
 
@@ -41,7 +38,7 @@ static bool is_input(const emit_writer *w, hlo_value v) {
 
 /* Sets t's dimensions to those dimensions of the result that have more than one element, and merges neighbours that are
  * also neighbours in the operand.  Returns false if the innermost dimension stays the innermost. */
-static bool merge(tiles *t, const hlo_instr *i) {
+static bool merge(emit_transposes *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int64_t last = -2;
   int from[SHAPE_MAX_RANK], innermost = -1;
@@ -74,20 +71,23 @@ static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
   return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
 }
 
+/* Returns true if elements of the type in registers are vectors of whole elements, which can be shuffled. */
+static bool fits_vectors(dtype t) { return !dtype_is_complex(t) && t != DTYPE_PRED; }
+
 /* Adds to t the transposes from which v is computed by operations that keep the positions of elements
  * (hlo_is_position_wise). */
-static void collect(tiles *t, hlo_value v, int depth) {
+static void collect(emit_transposes *t, hlo_value v, int depth) {
   enum { DEEP = 24 };
   if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
     return;
   }
   if (v.def->op == HLO_TRANSPOSE) {
-    bool known = t->n_turned == MAX_TURNED;
-    for (int k = 0; k < t->n_turned && !known; k++) {
-      known = t->turned[k] == v.def || !same_turn(t->turned[0], v.def);
+    bool known = t->n == EMIT_MOST_TRANSPOSES;
+    for (int k = 0; k < t->n && !known; k++) {
+      known = t->of[k] == v.def || !same_turn(t->of[0], v.def);
     }
-    if (!known && !dtype_is_complex(hlo_type(v)) && hlo_type(v) != DTYPE_PRED) {
-      t->turned[t->n_turned++] = v.def;
+    if (!known && (t->w->e.w->target->execution == EMIT_BLOCKS || fits_vectors(hlo_type(v)))) {
+      t->of[t->n++] = v.def;
     }
   } else if (hlo_is_position_wise(v.def)) {
     for (uint32_t k = 0; k < v.def->n_operands; k++) {
@@ -135,7 +135,7 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
 /* Divides the rows into runs of neighbouring rows that no dimension boundary of an operand separates
  * (emit_dim_boundaries). The dimension of the rows then becomes two: the runs, and the rows of a run.  Returns false if
  * there is no such division. */
-static bool cut_rows(tiles *t, const hlo_instr *turned) {
+static bool cut_rows(emit_transposes *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   const emit_indexer *x = &t->w->e.x;
   dim runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
@@ -158,7 +158,7 @@ static bool cut_rows(tiles *t, const hlo_instr *turned) {
 
 /* Sets t's dimensions to those of s with more than one element, the last two of which are rows and columns.  Returns
  * which dimension of s is that of the columns. */
-static int keep_dims(tiles *t, const shape *s) {
+static int keep_dims(emit_transposes *t, const shape *s) {
   int columns = 0;
   t->rank = 0;
   for (int k = 0; k < s->rank; k++) {
@@ -172,7 +172,7 @@ static int keep_dims(tiles *t, const shape *s) {
 }
 
 /* Sets t's dimensions, and returns true if i concatenates single columns. */
-static bool joins_columns(tiles *t, const hlo_instr *i) {
+static bool joins_columns(emit_transposes *t, const hlo_instr *i) {
   int64_t d = hlo_int(i, HLO_ATTR_DIMENSION);
   bool single = keep_dims(t, &i->shapes[0]) == d;
   for (uint32_t k = 0; k < i->n_operands; k++) {
@@ -182,7 +182,7 @@ static bool joins_columns(tiles *t, const hlo_instr *i) {
 }
 
 /* Sets t's dimensions, and returns true if the broadcast i repeats each element of its operand's rows. */
-static bool repeats(tiles *t, const hlo_instr *i) {
+static bool repeats(emit_transposes *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int rows = -1, columns = keep_dims(t, s);
   for (int k = 0; k < x->rank; k++) {
@@ -199,7 +199,7 @@ static bool repeats(tiles *t, const hlo_instr *i) {
 }
 
 /* Sets t's dimensions, and returns true if i interleaves columns. */
-static bool has_columns(tiles *t, const hlo_instr *i) {
+static bool has_columns(emit_transposes *t, const hlo_instr *i) {
   switch (i->op) {
     case HLO_TRANSPOSE: return merge(t, i);
     case HLO_BROADCAST: return repeats(t, i);
@@ -210,9 +210,9 @@ static bool has_columns(tiles *t, const hlo_instr *i) {
 
 /* Returns the largest side of a square that fits along a dimension of n elements, for the likely size if n is not a
  * constant. */
-static int widest(const tiles *t, dim n) {
-  double likely = emit_likely_size(t->w->e.x.sizes->table, n);
-  int side = t->w->e.wide < MOST ? t->w->e.wide : MOST;
+static int widest(const emit_writer *w, dim n) {
+  double likely = emit_likely_size(w->e.x.sizes->table, n);
+  int side = w->e.wide < MOST ? w->e.wide : MOST;
   while (side > likely) {
     side /= 2;
   }
@@ -221,38 +221,44 @@ static int widest(const tiles *t, dim n) {
 
 /* Returns true if the only result is a transpose, a broadcast or a concatenation that interleaves a few columns, with
  * no other operation after it. */
-static bool find_few(emit_writer *w, tiles *t) {
-  *t = (tiles){.w = w};
+static bool find_few(emit_writer *w, tiles *out) {
+  emit_transposes *t = &out->t;
+  *out = (tiles){.t.w = w, .few = true};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
-  if (w->n_results != 1 || w->shared[0] || w->place || is_input(w, v) || type == DTYPE_PRED || dtype_is_complex(type) ||
+  if (w->n_results != 1 || w->shared[0] || w->place || is_input(w, v) || !fits_vectors(type) ||
       !has_columns(t, v.def) || t->column != t->rank - 2 || !dim_is_const(t->dims[t->rank - 1]) ||
       t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;
   }
-  t->few = true;
-  t->n_turned = 1;
-  t->turned[0] = v.def;
-  t->side = widest(t, t->dims[t->column]);
-  return t->side >= LEAST;
+  t->n = 1;
+  t->of[0] = v.def;
+  out->side = widest(w, t->dims[t->column]);
+  return out->side >= LEAST;
 }
 
 /* --- finding squares --- */
 
-static bool find(emit_writer *w, tiles *t) {
-  *t = (tiles){.w = w};
+bool emit_find_transposes(emit_writer *w, emit_transposes *out) {
+  *out = (emit_transposes){.w = w};
   if (!is_simple(w)) {
     return false;
   }
   for (uint32_t k = 0; k < w->n_results; k++) {
-    collect(t, w->roots[k], 0);
+    collect(out, w->roots[k], 0);
   }
-  if (!t->n_turned || !merge(t, t->turned[0])) {
+  return out->n && merge(out, out->of[0]);
+}
+
+static bool find(emit_writer *w, tiles *out) {
+  const emit_transposes *t = &out->t;
+  *out = (tiles){.few = false};
+  if (!emit_find_transposes(w, &out->t)) {
     return false;
   }
   dim rows = t->dims[t->column], columns = t->dims[t->rank - 1];
-  int of_rows = widest(t, rows), of_columns = widest(t, columns), side = of_rows < of_columns ? of_rows : of_columns;
-  t->side = side;
+  int of_rows = widest(w, rows), of_columns = widest(w, columns), side = of_rows < of_columns ? of_rows : of_columns;
+  out->side = side;
   for (uint32_t k = 0; k < w->n_results;
        /* The last square may overlap the one before and compute its elements again, so no operand may be overwritten.
         */
@@ -271,20 +277,26 @@ bool emit_is_tiles(emit_writer *w) {
 
 /* --- writing squares and columns --- */
 
-/* Returns the index of the result at position `row` and `column`, with the other dimensions as in `at`. */
-static const emit_index *place(const tiles *t, const emit_index *at, emit_pos row, emit_pos column) {
-  emit_element *e = &t->w->e;
-  emit_index *x = emit_index_new(&e->x, t->rank, t->dims);
+const emit_index *emit_transposed_index(const emit_transposes *t, const emit_index *at, emit_pos row, emit_pos column) {
+  emit_indexer *x = &t->w->e.x;
+  emit_index *i = emit_index_new(x, t->rank, t->dims);
   for (int k = 0; k < t->rank - 1; k++) {
-    emit_axis_from(x, k, at, k);
+    emit_axis_from(i, k, at, k);
   }
-  emit_axis_at(x, t->column, row);
-  emit_axis_at(x, t->rank - 1, column);
-  return x;
+  emit_axis_at(i, t->column, row);
+  emit_axis_at(i, t->rank - 1, column);
+  return i;
 }
 
-static const emit_index *as_shape(emit_element *e, const emit_index *i, hlo_value v) {
-  return emit_index_reshape(&e->x, i, hlo_rank(v), hlo_shape(v)->dims);
+emit_pair emit_transposed_value(const emit_transposes *t, int k, const emit_index *at) {
+  emit_element *e = &t->w->e;
+  hlo_value v = hlo_result((hlo_instr *)t->of[k], 0);
+  return emit_value(e, v, emit_index_reshape(&e->x, at, hlo_rank(v), hlo_shape(v)->dims));
+}
+
+void emit_set_transposed(const emit_transposes *t, int k, const emit_index *at, emit_pair value) {
+  emit_element *e = &t->w->e;
+  emit_element_set(e, hlo_result((hlo_instr *)t->of[k], 0), at, value);
 }
 
 /* Returns where square number n begins along a dimension of `extent` elements, of which there are at least `side`.  The
@@ -300,44 +312,27 @@ static emit_pos begin(emit_element *e, emit_pos n, dim extent, int side) {
 
 static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
 
-/* Stores row number k of the square in all results.  The transposed values are in e->x.table, where emit_value finds
- * them. */
-static void write_row(const tiles *t, const emit_index *x) {
-  emit_writer *w = t->w;
-  emit_element *e = &w->e;
-  emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, w->n_results);
-  for (uint32_t k = 0; k < w->n_results; k++) {
-    values[k] = emit_value(e, w->roots[k], as_shape(e, x, w->roots[k]));
-  }
-  emit_pos at = emit_result_pos(w, x);
-  for (uint32_t k = 0; k < w->n_results; k++) {
-    emit_store(e, w->results[k], hlo_type(w->roots[k]), at, values[k], w->shared[k]);
-  }
-}
-
-static void square(emit_writer *w, const tiles *t, const emit_index *at) {
-  emit_element *e = &w->e;
-  LLVMValueRef v[MAX_TURNED][MOST];
-  emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
-  emit_pos column = begin(e, emit_index_dim(&e->x, at, t->rank - 1), t->dims[t->rank - 1], t->side);
+static void square(const tiles *t, const emit_index *at) {
+  const emit_transposes *f = &t->t;
+  emit_element *e = &f->w->e;
+  LLVMValueRef v[EMIT_MOST_TRANSPOSES][MOST];
+  emit_pos row = begin(e, emit_index_dim(&e->x, at, f->column), f->dims[f->column], t->side);
+  emit_pos column = begin(e, emit_index_dim(&e->x, at, f->rank - 1), f->dims[f->rank - 1], t->side);
   e->x.lanes = t->side;
-  for (int j = 0; j < t->n_turned; j++) {
-    hlo_value x = hlo_result((hlo_instr *)t->turned[j], 0);
+  for (int j = 0; j < f->n; j++) {
     for (int k = 0; k < t->side; k++) {
-      v[j][k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_add_const(&e->x, column, k)), x)).v;
+      emit_pos own = emit_pos_add_const(&e->x, column, k);
+      v[j][k] = emit_transposed_value(f, j, emit_transposed_index(f, at, along(row), own)).v;
     }
     emit_transpose_square(e->w, t->side, v[j]);
   }
   for (int k = 0; k < t->side; k++) {
-    const emit_index *x = place(t, at, emit_pos_add_const(&e->x, row, k), along(column));
+    const emit_index *x = emit_transposed_index(f, at, emit_pos_add_const(&e->x, row, k), along(column));
     uint32_t mark = emit_table_mark(e->x.table);
-    emit_pos linear = emit_index_linear(&e->x, x);
-    for (int j = 0; j < t->n_turned; j++) {
-      uintptr_t key[5] = {16, (uintptr_t)t->turned[j], (uintptr_t)e->x.lanes, (uintptr_t)linear.base,
-                          (uintptr_t)linear.step};
-      emit_table_put(e->x.table, key, (emit_pair){v[j][k], NULL});
+    for (int j = 0; j < f->n; j++) {
+      emit_set_transposed(f, j, x, (emit_pair){v[j][k], NULL});
     }
-    write_row(t, x);
+    emit_store_roots(f->w, x);
     emit_table_release(e->x.table, mark);
   }
   e->x.lanes = 1;
@@ -357,20 +352,22 @@ static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMVal
   return all;
 }
 
-static void strip(emit_writer *w, const tiles *t, const emit_index *at) {
+static void strip(const tiles *t, const emit_index *at) {
+  const emit_transposes *f = &t->t;
+  emit_writer *w = f->w;
   emit_element *e = &w->e;
   LLVMValueRef v[FEW];
-  hlo_value x = hlo_result((hlo_instr *)t->turned[0], 0);
-  int columns = (int)t->dims[t->rank - 1];
-  emit_pos row = begin(e, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
-  emit_pos first = emit_index_linear(&e->x, place(t, at, row, emit_pos_const(&e->x, 0)));
+  int columns = (int)f->dims[f->rank - 1];
+  emit_pos row = begin(e, emit_index_dim(&e->x, at, f->column), f->dims[f->column], t->side);
+  emit_pos first = emit_index_linear(&e->x, emit_transposed_index(f, at, row, emit_pos_const(&e->x, 0)));
   e->x.lanes = t->side;
   for (int k = 0; k < columns; k++) {
-    v[k] = emit_value(e, x, as_shape(e, place(t, at, along(row), emit_pos_const(&e->x, k)), x)).v;
+    v[k] = emit_transposed_value(f, 0, emit_transposed_index(f, at, along(row), emit_pos_const(&e->x, k))).v;
   }
+  dtype type = (dtype)f->of[0]->shapes[0].type;
   for (int k = 0; k < columns; k++) {
     emit_pair part = {interleaved(e->w, columns, t->side, v, k), NULL};
-    emit_store(e, w->results[0], hlo_type(x), along(emit_pos_add_const(&e->x, first, k * t->side)), part, false);
+    emit_store(e, w->results[0], type, along(emit_pos_add_const(&e->x, first, k * t->side)), part, false);
   }
   e->x.lanes = 1;
 }
@@ -380,9 +377,9 @@ static void strip(emit_writer *w, const tiles *t, const emit_index *at) {
 /* Returns an i1 that says whether a square fits along dimension d, or NULL if the extent is a constant, since squares
  * are chosen so that they fit. */
 static LLVMValueRef fits_along(const tiles *t, int d) {
-  const emit_element *e = &t->w->e;
-  return dim_is_const(t->dims[d]) ? NULL
-                                  : emit_icmp(e->w, LLVMIntSGE, emit_size(&e->x, t->dims[d]), emit_i64(e->w, t->side));
+  const emit_element *e = &t->t.w->e;
+  dim extent = t->t.dims[d];
+  return dim_is_const(extent) ? NULL : emit_icmp(e->w, LLVMIntSGE, emit_size(&e->x, extent), emit_i64(e->w, t->side));
 }
 
 /* Begins a loop over those positions of square number n that are inside of a dimension of `extent` elements. */
@@ -395,33 +392,34 @@ static void begin_partly(emit_element *e, emit_loop *l, emit_pos n, dim extent, 
 
 /* Computes the elements of a square one by one. */
 static void one_by_one(const tiles *t, const emit_index *at) {
-  emit_element *e = &t->w->e;
+  const emit_transposes *f = &t->t;
+  emit_element *e = &f->w->e;
   emit_loop rows, columns;
-  begin_partly(e, &rows, emit_index_dim(&e->x, at, t->column), t->dims[t->column], t->side);
+  begin_partly(e, &rows, emit_index_dim(&e->x, at, f->column), f->dims[f->column], t->side);
   uint32_t mark = emit_table_mark(e->x.table);
-  begin_partly(e, &columns, emit_index_dim(&e->x, at, t->rank - 1), t->dims[t->rank - 1], t->side);
+  begin_partly(e, &columns, emit_index_dim(&e->x, at, f->rank - 1), f->dims[f->rank - 1], t->side);
   uint32_t inner = emit_table_mark(e->x.table);
-  write_row(t, place(t, at, emit_pos_at(rows.iv, 1), emit_pos_at(columns.iv, 1)));
+  emit_store_roots(f->w, emit_transposed_index(f, at, emit_pos_at(rows.iv, 1), emit_pos_at(columns.iv, 1)));
   emit_table_release(e->x.table, inner);
   emit_loop_end(e->w, &columns, NULL);
   emit_table_release(e->x.table, mark);
   emit_loop_end(e->w, &rows, NULL);
 }
 
-static void whole(emit_writer *w, const tiles *t, const emit_index *at) {
+static void whole(const tiles *t, const emit_index *at) {
   if (t->few) {
-    strip(w, t, at);
+    strip(t, at);
   } else {
-    square(w, t, at);
+    square(t, at);
   }
 }
 
 static void body(emit_writer *w, const void *data, const emit_index *at) {
   const tiles *t = data;
   const emit_ir *ir = w->e.w;
-  LLVMValueRef row = fits_along(t, t->column), column = t->few ? NULL : fits_along(t, t->rank - 1);
+  LLVMValueRef row = fits_along(t, t->t.column), column = t->few ? NULL : fits_along(t, t->t.rank - 1);
   if (!row && !column) {
-    whole(w, t, at);
+    whole(t, at);
     return;
   }
   LLVMValueRef fits = !row ? column : !column ? row : LLVMBuildAnd(ir->builder, row, column, "");
@@ -431,7 +429,7 @@ static void body(emit_writer *w, const void *data, const emit_index *at) {
     uint32_t mark = emit_table_mark(w->e.x.table);
     LLVMPositionBuilderAtEnd(ir->builder, in[k]);
     if (k == 0) {
-      whole(w, t, at);
+      whole(t, at);
     } else {
       one_by_one(t, at);
     }
@@ -441,16 +439,19 @@ static void body(emit_writer *w, const void *data, const emit_index *at) {
   LLVMPositionBuilderAtEnd(ir->builder, done);
 }
 
-void emit_write_tiles(emit_writer *w) {
-  arena *a = w->e.w->arena;
-  tiles *t = ARENA_NEW(a, tiles);
-  (void)(find_few(w, t) || find(w, t));
-  dim *extents = ARENA_NEW_N(a, dim, SHAPE_MAX_RANK);
+dim *emit_transposed_tiles(const emit_transposes *t, int64_t rows, int64_t columns) {
+  dim_table *table = t->w->e.x.sizes->table;
+  dim *n = ARENA_NEW_N(t->w->e.w->arena, dim, SHAPE_MAX_RANK);
   for (int k = 0; k < t->rank; k++) {
-    bool tiled = k == t->column || k == t->rank - 1;
-    extents[k] = t->few && k == t->rank - 1 ? 1
-                 : tiled                    ? dim_ceildiv(w->e.x.sizes->table, t->dims[k], t->side)
-                                            : t->dims[k];
+    int64_t side = k == t->column ? rows : k == t->rank - 1 ? columns : 1;
+    n[k] = dim_ceildiv(table, t->dims[k], side);
   }
-  emit_nest(w, t->rank, extents, 1, false, body, t);
+  return n;
+}
+
+void emit_write_tiles(emit_writer *w) {
+  tiles *t = ARENA_NEW(w->e.w->arena, tiles);
+  (void)(find_few(w, t) || find(w, t));
+  int64_t columns = t->few ? t->t.dims[t->t.rank - 1] : t->side;
+  emit_nest(w, t->t.rank, emit_transposed_tiles(&t->t, t->side, columns), 1, false, body, t);
 }

@@ -85,14 +85,16 @@ bool emit_is_light(const hlo_instr *i);
 /* Allocates `elements` elements of type t on the function's stack.  Every step of the grid uses this memory again. */
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements);
 
-/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, pooling.c, team.c).  All others are written by
- * write_loops in kernel.c. */
+/* The kinds of kernels (update.c, row_fusion.c, transpose_tiles.c, block_transpose.c, pooling.c, team.c).  All others
+ * are written by write_loops in kernel.c. */
 bool emit_is_update(const emit_writer *w);
 void emit_write_update(emit_writer *w);
 bool emit_is_row_fusion(const emit_writer *w);
 void emit_write_row_fusion(emit_writer *w);
 bool emit_is_tiles(emit_writer *w);
 void emit_write_tiles(emit_writer *w);
+bool emit_is_block_transpose(emit_writer *w);
+void emit_write_block_transpose(emit_writer *w);
 bool emit_is_pooling(emit_writer *w);
 void emit_write_pooling(emit_writer *w);
 bool emit_is_team_reduction(const emit_writer *w);

@@ -1,0 +1,32 @@
+/* transpose_tiles.h - transposes after which another dimension is innermost, and the tiles of two dimensions in which
+ * kernels compute them: in registers (transpose_tiles.c), and in the shared memory of a block (block_transpose.c). */
+#ifndef EMIT_KERNEL_TRANSPOSE_TILES_H
+#define EMIT_KERNEL_TRANSPOSE_TILES_H
+
+#include "emit/kernel/writer.h"
+
+enum { EMIT_MOST_TRANSPOSES = 4 };
+
+typedef struct emit_transposes {
+  emit_writer *w;
+  int n;
+  const hlo_instr *of[EMIT_MOST_TRANSPOSES]; /* the transposes, all of one shape and permutation */
+  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
+                       innermost in the operand.  A tile has rows along it, and columns along the last dimension */
+  dim dims[SHAPE_MAX_RANK];
+} emit_transposes;
+
+/* Returns true if the results of the kernel are computed from transposes after which another dimension is innermost, by
+ * operations that keep the positions of elements, and no operation needs a loop for one element.  Sets *out. */
+bool emit_find_transposes(emit_writer *w, emit_transposes *out);
+
+/* Returns the numbers of tiles of so many rows and columns along each of the dimensions, on the kernel's arena. */
+dim *emit_transposed_tiles(const emit_transposes *t, int64_t rows, int64_t columns);
+/* Returns the index of the result at position `row` and `column`, with the other dimensions as in `at`. */
+const emit_index *emit_transposed_index(const emit_transposes *t, const emit_index *at, emit_pos row, emit_pos column);
+/* Returns the value of transpose number k at such an index. */
+emit_pair emit_transposed_value(const emit_transposes *t, int k, const emit_index *at);
+/* Declares `value` to be that value, as emit_element_set does. */
+void emit_set_transposed(const emit_transposes *t, int k, const emit_index *at, emit_pair value);
+
+#endif

@@ -85,13 +85,34 @@ static LLVMValueRef load_of(const access *a, LLVMTypeRef type, LLVMValueRef at) 
   return v;
 }
 
+static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
+  return n ? LLVMBuildNSWAdd(a->e->w->builder, at, emit_i64(a->e->w, n), "") : at;
+}
+
+/* LLVM 19 writes one instruction of PTX to load 16 bytes, whatever their alignment, and a GPU fails if the address is
+ * no multiple of 16.  So two vectors of 8 bytes are loaded unless the address is known to be one. */
+static LLVMValueRef load_whole_vector(const access *a, LLVMValueRef at) {
+  enum { LANES = 16 };
+  const emit_ir *w = a->e->w;
+  int lanes = a->e->x.lanes, mask[LANES];
+  if (w->target->execution != EMIT_BLOCKS || lanes != LANES || a->type != w->i8 || a->align >= LANES) {
+    return load_of(a, LLVMVectorType(a->type, (unsigned)lanes), at);
+  }
+  LLVMTypeRef half = LLVMVectorType(a->type, LANES / 2);
+  LLVMValueRef low = load_of(a, half, at), high = load_of(a, half, plus(a, at, LANES / 2));
+  for (int k = 0; k < LANES; k++) {
+    mask[k] = k;
+  }
+  return emit_shuffle(w, low, high, mask, LANES);
+}
+
 /* Loads contiguous elements from `at` on, which is `skip` elements after the element of lane 0.  A masked access loads
  * only the elements that are in range. */
 static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
   const emit_ir *w = a->e->w;
   LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);
   if (!a->along) {
-    return load_of(a, type, at);
+    return load_whole_vector(a, at);
   }
   emit_pos place = emit_pos_add_const(&a->e->x, emit_pos_lanes(a->along->base, 1, 1), skip);
   LLVMValueRef lanes = emit_pos_vector(&a->e->x, place), mask = emit_icmp(w, LLVMIntULT, lanes, emit_i(lanes, a->n));
@@ -101,10 +122,6 @@ static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) 
   LLVMValueRef v = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 4, "");
   annotate(a->e, v, a->shared, false, false);
   return v;
-}
-
-static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
-  return n ? LLVMBuildNSWAdd(a->e->w->builder, at, emit_i64(a->e->w, n), "") : at;
 }
 
 /* Loads every step-th element: loads `step` contiguous vectors and shuffles them.  The last vector is moved back so
@@ -148,29 +165,6 @@ static unsigned vector_align(const access *a, emit_pos at) {
   return align;
 }
 
-/* Loads contiguous elements.  LLVM 19 writes one instruction of PTX for a vector of 16 bytes, whatever its alignment,
- * and a GPU fails if the address is no multiple of 16.  So two vectors of 8 bytes are loaded unless the address is
- * known to be a multiple of 16. */
-static LLVMValueRef load_contiguous(const access *a, emit_pos at) {
-  enum { LANES = 16 };
-  const emit_ir *w = a->e->w;
-  access whole = *a;
-  whole.align = vector_align(a, at);
-  bool divides =
-      w->target->execution == EMIT_BLOCKS && a->e->x.lanes == LANES && a->type == w->i8 && whole.align < LANES;
-  if (!divides) {
-    return load_vector(&whole, at.base, 0);
-  }
-  LLVMTypeRef half = LLVMVectorType(a->type, LANES / 2);
-  LLVMValueRef low = load_of(&whole, half, at.base);
-  LLVMValueRef high = load_of(&whole, half, plus(a, at.base, LANES / 2));
-  int mask[LANES];
-  for (int k = 0; k < LANES; k++) {
-    mask[k] = k;
-  }
-  return emit_shuffle(w, low, high, mask, LANES);
-}
-
 static LLVMValueRef load_part(const access *a, emit_pos at) {
   int lanes = a->e->x.lanes;
   if (lanes == 1) {
@@ -180,7 +174,9 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
     return emit_splat(a->e->w, load_of(a, a->type, at.base), lanes);
   }
   if (at.step == 1) {
-    return load_contiguous(a, at);
+    access aligned = *a;
+    aligned.align = vector_align(a, at);
+    return load_vector(&aligned, at.base, 0);
   }
   if (at.step == -1) {
     int mask[256];

@@ -36,3 +36,9 @@ save("matmul8", [helper.make_node("MatMulInteger", ["x", "w", "zero"], ["y"])], 
 save("odd_bytes", [helper.make_node("Slice", ["x", "start", "end"], ["y"])], [("x", TensorProto.UINT8, ["rows"])],
      [("y", TensorProto.UINT8, ["shorter"])],
      [numpy_helper.from_array(np.array([37]), "start"), numpy_helper.from_array(np.array([100000]), "end")])
+# Each of these loads vectors of bytes that begin anywhere.
+for step in (-1, 2, 3):
+    save(f"bytes_by_{step}", [helper.make_node("Slice", ["x", "start", "end", "axes", "step"], ["y"])],
+         [("x", TensorProto.UINT8, ["rows"])], [("y", TensorProto.UINT8, ["fewer"])],
+         [numpy_helper.from_array(np.array([n]), name) for name, n in
+          (("start", 1 if step > 0 else -2), ("end", 100000 if step > 0 else -100000), ("axes", 0), ("step", step))])

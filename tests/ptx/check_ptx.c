@@ -67,6 +67,9 @@ START_TEST(scalars) {
       {"mul.wide.s32 %rd5, -3, 5;", (uint64_t)-15},
       {"shr.s32 %r2, -8, 1;\ncvt.s64.s32 %rd5, %r2;", (uint64_t)-4},
       {"shl.b32 %r2, 1, 40;\ncvt.u64.u32 %rd5, %r2;", 0}, /* amounts beyond the width count as the width */
+      {"shf.r.wrap.b32 %r2, 0x89abcdef, 0x01234567, 36;\ncvt.u64.u32 %rd5, %r2;", 0x789abcde},
+      {"shf.l.clamp.b32 %r2, 0x89abcdef, 0x01234567, 4;\ncvt.u64.u32 %rd5, %r2;", 0x12345678},
+      {"shf.l.clamp.b32 %r2, 0x89abcdef, 0x01234567, 40;\ncvt.u64.u32 %rd5, %r2;", 0x89abcdef},
       {"bfe.s32 %r2, 240, 4, 4;\ncvt.s64.s32 %rd5, %r2;", (uint64_t)-1},
       {"bfe.u32 %r2, 240, 4, 4;\ncvt.u64.u32 %rd5, %r2;", 15},
       {"bfi.b32 %r2, 5, -1, 8, 8;\ncvt.u64.u32 %rd5, %r2;", 0xffff05ff},
@@ -112,7 +115,7 @@ START_TEST(scalars) {
                 (unsigned long long)rows[_i].want);
 }
 END_TEST
-enum { SCALARS = 39 };
+enum { SCALARS = 42 };
 
 /* --- threads --- */
 

@@ -183,6 +183,13 @@ static uint64_t shifted(const ptx_instr *i, ptx_type t, uint64_t x, uint32_t by)
   return (uint64_t)(wide(t, x) >> by);
 }
 
+/* Returns 32 bits of the 64 whose lower half is `low`, shifted by n bits. */
+static uint64_t funnel_shifted(const ptx_instr *i, uint64_t low, uint64_t high, uint32_t n) {
+  n = ptx_has(i, "wrap") ? n & 31 : n < 32 ? n : 32;
+  uint64_t both = high << 32 | (low & UINT32_MAX);
+  return (ptx_has(i, "r") ? both >> n : both << n >> 32) & UINT32_MAX;
+}
+
 /* Returns bits `at` to at + n - 1 of x.  For a signed type, the bits above are copies of the highest bit of that field,
  * or of x if the field reaches beyond x. */
 static uint64_t field(ptx_type t, uint64_t x, uint32_t at, uint32_t n) {
@@ -223,7 +230,7 @@ static uint64_t reversed(uint64_t x, int bits) {
 
 static status int_op(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
   ptx_type t = ptx_type_of(i);
-  TRY(allow(i, i->op == PTX_mul || i->op == PTX_mad ? "lo hi wide" : ""));
+  TRY(allow(i, i->op == PTX_mul || i->op == PTX_mad ? "lo hi wide" : i->op == PTX_shf ? "l r clamp wrap" : ""));
   __int128 x = wide(t, s[0]), y = wide(t, s[1]);
   switch (i->op) {
     case PTX_add: *d = s[0] + s[1]; break;
@@ -242,6 +249,7 @@ static status int_op(const ptx_instr *i, const uint64_t *s, uint64_t *d) {
     case PTX_not: *d = ~s[0]; break;
     case PTX_shl:
     case PTX_shr: *d = shifted(i, t, s[0], (uint32_t)s[1]); break;
+    case PTX_shf: *d = funnel_shifted(i, s[0], s[1], (uint32_t)s[2]); break;
     case PTX_bfe: *d = field(t, s[0], (uint32_t)s[1], (uint32_t)s[2]); break;
     case PTX_bfi: *d = inserted(t, s[0], s[1], (uint32_t)s[2], (uint32_t)s[3]); break;
     case PTX_popc: *d = (uint64_t)__builtin_popcountll(s[0] & mask_of(t.bits)); break;

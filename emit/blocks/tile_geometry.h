@@ -57,6 +57,19 @@ LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint
 LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
                                       LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
 
+/* Factors that are copied to shared memory as they are, EMIT_TILE_COPY bytes at a time (emit_copy_begin). */
+enum { EMIT_TILE_COPY = 16 };
+/* Returns true if factors of `type` can be copied: the operand is loaded, is not converted and not overwritten, and so
+ * many bytes lie next to each other.  Sets *across to whether these are neighbouring rows or columns, of one sum, and
+ * not neighbouring sums. */
+bool emit_has_tile_copies(const emit_element *e, const emit_tile_geometry *g, uint32_t operand, dtype type,
+                          bool *across);
+/* Begins a copy of the factors from sum `sum` of row or column `position` on, which may be beyond the end, to the
+ * address `to`.  Positions beyond the end are replaced by the last ones, so that nothing outside of an array is read;
+ * factors of sums beyond the end become zeros. */
+void emit_tile_copy_begin(emit_writer *w, const emit_tile_geometry *g, uint32_t operand, bool across,
+                          LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum, LLVMValueRef to);
+
 /* Stores the results of the kernel at a row and a column, unless they are beyond the end.  Their sum is given in the
  * type in which sums are computed. */
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,

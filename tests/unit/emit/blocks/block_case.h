@@ -29,5 +29,8 @@ literal block_literal(const kernel_case *c, const shape *s, block_numbers how);
 emit_module *block_write(kernel_cases *c, const emit_target *t, block_way_fn *way);
 /* Fails the test unless all is as said above.  With a tolerance of 0, numbers must be equal, but NaNs may differ. */
 void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way);
+/* Fails the test unless the kernels for two targets that emulate threads on this machine compute the same bits. */
+void block_check_same(kernel_cases *c, block_numbers how, block_way_fn *way, const emit_target *x,
+                      const emit_target *y);
 
 #endif

@@ -9,6 +9,7 @@
 
 enum { CHUNK = EMIT_MMA_CHUNK, CHUNKS = EMIT_MMA_CHUNKS, PITCH = EMIT_MMA_PITCH, SIDE = EMIT_MMA_SIDE };
 enum { WORD_BYTES = sizeof(int32_t), CHUNK_BYTES = CHUNK * WORD_BYTES };
+_Static_assert((int)CHUNK_BYTES == (int)EMIT_TILE_COPY, "a chunk is copied at once");
 
 LLVMValueRef emit_mma_word(const emit_mma_kernel *k, LLVMValueRef at) {
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->ir->i32, k->memory, &at, 1, "");
@@ -29,15 +30,9 @@ static int chunks_of(const emit_mma_kernel *k, const emit_mma_side *s) {
  * other.  Sets *across to whether the factors of a chunk belong to neighbouring rows or columns, at one position in the
  * sum; otherwise they belong to one row or column. */
 static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *across) {
-  hlo_value v = k->g.c->operands[s->operand];
-  const emit_input *in = emit_find_input(&k->w.e, v);
-  bool rounds = s->type != hlo_type(v) || (s->type == DTYPE_F32 && !k->tile.split);
-  if (!in || in->sizes || in->shared || rounds || !emit_has_copies(k->ir->target)) {
-    return false;
-  }
-  int n = factors_of_chunk(s);
-  *across = emit_neighbouring_positions(&k->g, s->operand) % n == 0;
-  return *across ? dtype_bytes(s->type) == 2 : emit_neighbouring_sums(&k->g, s->operand) % n == 0;
+  bool rounds = s->type == DTYPE_F32 && !k->tile.split;
+  return !rounds && emit_has_tile_copies(&k->w.e, &k->g, s->operand, s->type, across) &&
+         (!*across || dtype_bytes(s->type) == 2);
 }
 
 /* Returns how the side's factors are brought.  Vectors must divide the operand's innermost dimension.  Vectors along
@@ -136,27 +131,16 @@ void emit_mma_place_chunks(const emit_mma_kernel *k, emit_mma_brought *b) {
 
 /* --- chunks that are copied --- */
 
-/* Begins to copy the thread's chunk number `number` to word number `to` of shared memory.  Rows, columns and positions
- * in the sum that are beyond the end are replaced by the last ones, so that nothing outside of an array is read;
- * factors beyond the end of the sum become zeros. */
+/* Begins to copy the thread's chunk number `number` to word number `to` of shared memory (emit_tile_copy_begin). */
 static void begin_copy(emit_mma_kernel *k, const emit_mma_side *s, int number, LLVMValueRef first_sum,
                        LLVMValueRef to) {
   const emit_ir *ir = k->ir;
-  const emit_indexer *x = &k->w.e.x;
   chunk_place p = place_of(k, s, number);
-  int n = factors_of_chunk(s);
   bool across = s->transport == EMIT_MMA_COPY_ACROSS;
-  LLVMValueRef in_stage = across ? p.line : emit_times(ir, p.which, n);
-  LLVMValueRef in_tile = across ? emit_times(ir, p.which, n) : p.line;
-  LLVMValueRef sum = emit_add(ir, first_sum, in_stage), total = emit_size(x, k->g.sums.total);
-  LLVMValueRef last_sum = LLVMBuildNSWSub(ir->builder, total, emit_i64(ir, across ? 1 : n), "");
-  LLVMValueRef last = LLVMBuildNSWSub(ir->builder, emit_size(x, s->dims->total), emit_i64(ir, across ? n : 1), "");
-  LLVMValueRef position = emit_lesser(ir, emit_add(ir, s->first, in_tile), last);
-  LLVMValueRef from =
-      emit_tile_factor_address(&k->w.e, &k->g, s->operand, k->step.batch, position, emit_lesser(ir, sum, last_sum));
-  LLVMValueRef live = emit_select(ir, emit_icmp(ir, LLVMIntSLT, sum, total), LLVMConstInt(ir->i32, CHUNK_BYTES, false),
-                                  LLVMConstNull(ir->i32));
-  emit_copy_begin(&k->w, emit_mma_word(k, to), from, CHUNK_BYTES, live);
+  LLVMValueRef of_chunk = emit_times(ir, p.which, factors_of_chunk(s));
+  LLVMValueRef position = emit_add(ir, s->first, across ? of_chunk : p.line);
+  LLVMValueRef sum = emit_add(ir, first_sum, across ? p.line : of_chunk);
+  emit_tile_copy_begin(&k->w, &k->g, s->operand, across, k->step.batch, position, sum, emit_mma_word(k, to));
 }
 
 /* --- chunks that are loaded --- */

@@ -2,6 +2,7 @@
 #include "emit/blocks/tile_geometry.h"
 
 #include "emit/contraction/arithmetic.h"
+#include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 
 /* --- which dimensions are rows, columns and batch --- */
@@ -171,6 +172,40 @@ LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry 
   emit_index *at = index_at(&e->x, g, batch, is_row ? own : zero, is_row ? zero : own);
   emit_index *flat = flat_index(&e->x, g->sums.total, emit_pos_at(sum, 1));
   return emit_factor_address(e, g->c, operand, at, emit_index_reshape(&e->x, flat, g->sums.n, g->sums.extents));
+}
+
+/* --- copies --- */
+
+bool emit_has_tile_copies(const emit_element *e, const emit_tile_geometry *g, uint32_t operand, dtype type,
+                          bool *across) {
+  hlo_value v = g->c->operands[operand];
+  const emit_input *in = emit_find_input(e, v);
+  if (!in || in->sizes || in->shared || hlo_type(v) != type || !emit_has_copies(e->w->target)) {
+    return false;
+  }
+  int64_t n = EMIT_TILE_COPY / (int64_t)dtype_bytes(type);
+  *across = emit_neighbouring_positions(g, operand) % n == 0;
+  return *across || emit_neighbouring_sums(g, operand) % n == 0;
+}
+
+/* Returns the last number from which on `n` ones are left of `total`. */
+static LLVMValueRef last_of(const emit_indexer *x, dim total, int64_t n) {
+  return LLVMBuildNSWSub(x->w->builder, emit_size(x, total), emit_i64(x->w, n), "");
+}
+
+void emit_tile_copy_begin(emit_writer *w, const emit_tile_geometry *g, uint32_t operand, bool across,
+                          LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum, LLVMValueRef to) {
+  const emit_indexer *x = &w->e.x;
+  const emit_ir *ir = x->w;
+  const emit_tile_group *positions = operand == g->row_operand ? &g->rows : &g->columns;
+  int64_t n = EMIT_TILE_COPY / (int64_t)dtype_bytes(hlo_type(g->c->operands[operand]));
+  LLVMValueRef last = last_of(x, positions->total, across ? n : 1);
+  LLVMValueRef last_sum = last_of(x, g->sums.total, across ? 1 : n);
+  LLVMValueRef from = emit_tile_factor_address(&w->e, g, operand, batch, emit_lesser(ir, position, last),
+                                               emit_lesser(ir, sum, last_sum));
+  LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_size(x, g->sums.total));
+  LLVMValueRef live = emit_select(ir, inside, LLVMConstInt(ir->i32, EMIT_TILE_COPY, false), LLVMConstNull(ir->i32));
+  emit_copy_begin(w, to, from, EMIT_TILE_COPY, live);
 }
 
 /* --- results --- */

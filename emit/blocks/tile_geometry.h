@@ -62,6 +62,19 @@ LLVMValueRef emit_tile_factor(emit_element *e, const emit_tile_geometry *g, uint
 LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry *g, uint32_t operand,
                                       LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum);
 
+/* Factors that are copied to shared memory as they are, EMIT_TILE_COPY bytes at a time (emit_copy_begin). */
+enum { EMIT_TILE_COPY = 16 };
+/* Returns true if factors of `type` can be copied: the operand is loaded, is not converted and not overwritten, and so
+ * many bytes lie next to each other.  Sets *across to whether these belong to neighbouring rows or columns, at one
+ * position in the sum; otherwise they belong to one row or column. */
+bool emit_has_tile_copies(const emit_element *e, const emit_tile_geometry *g, uint32_t operand, dtype type,
+                          bool *across);
+/* Begins a copy of the factors from position `sum` in the sum of row or column `position` on to the address `to`. Rows,
+ * columns and positions in the sum that are beyond the end are replaced by the last ones, so that nothing outside of an
+ * array is read; factors beyond the end of the sum become zeros. */
+void emit_tile_copy_begin(emit_writer *w, const emit_tile_geometry *g, uint32_t operand, bool across,
+                          LLVMValueRef batch, LLVMValueRef position, LLVMValueRef sum, LLVMValueRef to);
+
 /* Stores the results of the kernel at a row and a column, unless these are beyond the end. `sum` is the contraction's
  * element there, in the type in which sums are computed. */
 void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,

@@ -15,6 +15,7 @@
 
 enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = EMIT_TILE_MOST, MOST_SUMS = 16 };
 enum { ALIGNMENT = 16 /* of shared memory, in bytes: the most that an instruction of a thread loads */ };
+enum { COPIED = EMIT_TILE_COPY / 4, STAGES = 3 }; /* factors of 4 bytes that are copied at once */
 
 /* --- choosing --- */
 
@@ -79,16 +80,33 @@ dim emit_count_tiles_of(const hlo_instr *i, const emit_tile *tile) {
 
 /* --- the kernel --- */
 
+/* How the factors of a side get to shared memory.  Those of both sides are loaded, or those of both are copied: then no
+ * thread keeps any in registers. */
+typedef enum transport {
+  LOADED,      /* threads load them, while those before are multiplied, and store them */
+  COPY_ACROSS, /* they are copied as they are, neighbouring rows or columns at once */
+  COPY_ALONG   /* the same for neighbouring sums; those of a row or column stay together */
+} transport;
+
+/* Where a factor is in the tile: which sum of a stage, and which row or column. */
+typedef struct place {
+  LLVMValueRef sum, position;
+} place;
+
 /* One side of the tile: the rows, or the columns. */
 typedef struct side {
   uint32_t operand;
   const emit_tile_group *dims;
+  transport transport;
   int64_t extent, each; /* of the tile of a block, and of a thread */
   int64_t run;          /* how many neighbouring ones a thread has, which it loads from shared memory as a vector */
-  int64_t pitch;        /* elements between two sums in shared memory */
+  int64_t sums;         /* how many sums of one row or column it loads as a vector; 1 unless they are neighbours */
+  int64_t pitch;        /* elements between two sums in shared memory; for COPY_ALONG between two rows or columns */
+  int64_t stage;        /* elements between two stages */
   LLVMValueRef first;   /* the first row or column of the block's tile */
-  LLVMValueRef shared;  /* [sums][pitch] */
+  LLVMValueRef shared;  /* [stages][sums][pitch], for COPY_ALONG [stages][extent][pitch] */
   LLVMValueRef lane;    /* of the thread among the SIDE ones along this side */
+  place copied;         /* the first factor of those that the thread copies, if any are copied */
   bool sums_first;      /* whether neighbouring threads load neighbouring sums, not neighbouring rows or columns */
 } side;
 
@@ -103,19 +121,21 @@ typedef struct kernel {
   emit_tile_step step;
   emit_sum_part own; /* the sums that the block adds up */
   side rows, columns;
+  int64_t
+      stages; /* how many times shared memory has room for the factors of some sums: STAGES if they are copied, or 1 */
 } kernel;
 
-/* Returns the address of the element of shared memory at [sum][position]. */
-static LLVMValueRef shared_at(const kernel *k, const side *s, LLVMValueRef sum, LLVMValueRef position) {
-  LLVMValueRef at = emit_add(k->ir, emit_times(k->ir, sum, s->pitch), position);
+/* Returns the address of the factor for a sum of a stage and a position. */
+static LLVMValueRef shared_at(const kernel *k, const side *s, LLVMValueRef stage, LLVMValueRef sum,
+                              LLVMValueRef position) {
+  bool along = s->transport == COPY_ALONG;
+  LLVMValueRef line = along ? position : sum, in_line = along ? sum : position;
+  LLVMValueRef at = emit_add(k->ir, emit_times(k->ir, line, s->pitch), in_line);
+  at = emit_add(k->ir, emit_times(k->ir, stage, s->stage), at);
   return LLVMBuildInBoundsGEP2(k->ir->builder, k->element, s->shared, &at, 1, "");
 }
 
-/* Where in shared memory is factor number `number` of those that a thread brings there for a side. */
-typedef struct place {
-  LLVMValueRef sum, position;
-} place;
-
+/* Returns the place of factor number `number` of those that a thread loads for a side. */
 static place place_of(const kernel *k, const side *s, int64_t number) {
   const emit_ir *ir = k->ir;
   LLVMValueRef flat = emit_add(ir, k->thread, emit_i64(ir, number * THREADS));
@@ -158,7 +178,7 @@ static void load_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValu
 static void store_side(const kernel *k, const side *s, const LLVMValueRef *v) {
   for (int j = 0; j < brought(k, s); j++) {
     place p = place_of(k, s, j);
-    LLVMBuildStore(k->ir->builder, v[j], shared_at(k, s, p.sum, p.position));
+    LLVMBuildStore(k->ir->builder, v[j], shared_at(k, s, emit_i64(k->ir, 0), p.sum, p.position));
   }
 }
 
@@ -173,35 +193,84 @@ static void store_sides(const kernel *k, const LLVMValueRef *v) {
   store_side(k, &k->columns, v + brought(k, &k->rows));
 }
 
+/* Returns how many copies of a side follow each other in the operand, and in a line of shared memory. */
+static int64_t copies_of_line(const kernel *k, const side *s) {
+  return (s->transport == COPY_ACROSS ? s->extent : k->tile.sums) / COPIED;
+}
+
+/* Returns the place of the first factor that the thread copies for a side: neighbouring threads copy what is next to
+ * each other in the operand. */
+static place copied_place(const kernel *k, const side *s) {
+  int64_t inner = copies_of_line(k, s);
+  LLVMValueRef fast = emit_times(k->ir, emit_modulo(k->ir, k->thread, inner), COPIED);
+  LLVMValueRef slow = emit_over(k->ir, k->thread, inner);
+  return s->transport == COPY_ACROSS ? (place){slow, fast} : (place){fast, slow};
+}
+
+/* Begins the thread's copies for a side.  If there are fewer than threads, the last threads have none. */
+static void copy_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValueRef stage) {
+  const emit_ir *ir = k->ir;
+  bool across = s->transport == COPY_ACROSS;
+  int64_t n = s->extent * k->tile.sums / COPIED; /* of all threads */
+  LLVMBasicBlockRef after =
+      n < THREADS ? emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, k->thread, emit_i64(ir, n))) : NULL;
+  for (int64_t j = 0; j < n; j += THREADS) {
+    place p = s->copied;
+    LLVMValueRef *line = across ? &p.sum : &p.position;
+    *line = emit_add(ir, *line, emit_i64(ir, j / copies_of_line(k, s)));
+    emit_tile_copy_begin(&k->w, &k->g, s->operand, across, k->step.batch, emit_add(ir, s->first, p.position),
+                         emit_add(ir, first_sum, p.sum), shared_at(k, s, stage, p.sum, p.position));
+  }
+  if (after) {
+    emit_if_end(ir, after);
+  }
+}
+
 /* Returns the place in the block's tile of the thread's row or column number j. */
 static LLVMValueRef own_position(const kernel *k, const side *s, int64_t j) {
   return emit_add(k->ir, emit_times(k->ir, s->lane, s->run), emit_i64(k->ir, j / s->run * s->run * SIDE + j % s->run));
 }
 
-/* Loads the thread's factors of a side for one sum. */
-static void thread_factors(const kernel *k, const side *s, int64_t sum, LLVMValueRef *out) {
-  LLVMTypeRef t = emit_vector_type(k->element, (int)s->run);
-  size_t bytes = (size_t)s->run * dtype_bytes(k->type);
+/* Loads `n` elements of shared memory as a vector. */
+static LLVMValueRef load_vector(const kernel *k, LLVMValueRef at, int64_t n) {
+  size_t bytes = (size_t)n * dtype_bytes(k->type);
+  LLVMValueRef v = LLVMBuildLoad2(k->ir->builder, emit_vector_type(k->element, (int)n), at, "");
+  LLVMSetAlignment(v, (unsigned)(bytes < ALIGNMENT ? bytes : ALIGNMENT));
+  return v;
+}
+
+/* The thread's factors of a side for a few sums. */
+typedef struct factors {
+  LLVMValueRef of[COPIED][MOST];
+} factors;
+
+/* Loads the thread's factors of a side for s->sums sums, from number `sum` of a stage on. */
+static void load_own(const kernel *k, const side *s, LLVMValueRef stage, int64_t sum, factors *out) {
+  bool along = s->sums > 1;
   for (int64_t j = 0; j < s->each; j += s->run) {
-    LLVMValueRef at = shared_at(k, s, emit_i64(k->ir, sum), own_position(k, s, j));
-    LLVMValueRef v = LLVMBuildLoad2(k->ir->builder, t, at, "");
-    LLVMSetAlignment(v, (unsigned)(bytes < ALIGNMENT ? bytes : ALIGNMENT));
-    for (int lane = 0; lane < s->run; lane++) {
-      out[j + lane] = emit_lane(k->ir, v, lane);
+    int64_t n = along ? s->sums : s->run;
+    LLVMValueRef v = load_vector(k, shared_at(k, s, stage, emit_i64(k->ir, sum), own_position(k, s, j)), n);
+    for (int lane = 0; lane < n; lane++) {
+      out->of[along ? lane : 0][along ? j : j + lane] = emit_lane(k->ir, v, lane);
     }
   }
 }
 
-static void multiply(const kernel *k, LLVMValueRef *acc) {
-  LLVMValueRef a[MOST], b[MOST];
+/* Multiplies the factors of a stage; each sum is added to in the order of the products. */
+static void multiply(const kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
+  const side *rows = &k->rows, *columns = &k->columns;
+  factors a, b;
   for (int64_t sum = 0; sum < k->tile.sums; sum++) {
-    thread_factors(k, &k->rows, sum, a);
-    thread_factors(k, &k->columns, sum, b);
-    for (int64_t i = 0; i < k->rows.each; i++) {
-      for (int64_t j = 0; j < k->columns.each; j++) {
-        LLVMValueRef *s = &acc[i * k->columns.each + j];
-        *s = emit_multiply_add(k->ir, k->type, (emit_pair){a[i], NULL}, (emit_pair){b[j], NULL}, (emit_pair){*s, NULL})
-                 .v;
+    if (sum % rows->sums == 0) {
+      load_own(k, rows, stage, sum, &a);
+    }
+    if (sum % columns->sums == 0) {
+      load_own(k, columns, stage, sum, &b);
+    }
+    for (int64_t i = 0; i < rows->each; i++) {
+      for (int64_t j = 0; j < columns->each; j++) {
+        LLVMValueRef *s = &acc[i * columns->each + j], x = a.of[sum % rows->sums][i], y = b.of[sum % columns->sums][j];
+        *s = emit_multiply_add(k->ir, k->type, (emit_pair){x, NULL}, (emit_pair){y, NULL}, (emit_pair){*s, NULL}).v;
       }
     }
   }
@@ -231,14 +300,15 @@ static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
   return whole ? emit_lesser(k->ir, next, emit_i64(k->ir, total - k->tile.sums)) : next;
 }
 
-/* Writes the loop over the block's sums; acc[] are the thread's sums.  A step multiplies the factors that the step
- * before has loaded, so that the time of loads is that of products. */
-static void sum_up(kernel *k, LLVMValueRef *acc) {
+/* Writes the loop over the block's sums; acc[] are the thread's n sums, which are 0.  A step multiplies the factors
+ * that the step before has loaded, so that the time of loads is that of products. */
+static void sum_up_loaded(kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
-  int n = (int)(k->rows.each * k->columns.each), n_loaded = brought(k, &k->rows) + brought(k, &k->columns);
+  int n_loaded = brought(k, &k->rows) + brought(k, &k->columns);
   LLVMValueRef v[EMIT_MAX_CARRIED], *loaded = v + n; /* 72 for the largest tile */
-  for (int j = 0; j < n + n_loaded; j++) {
-    v[j] = j < n ? emit_reduce_identity(ir, HLO_REDUCE_ADD, k->type).v : LLVMConstNull(k->element);
+  memcpy(v, acc, (size_t)n * sizeof *v);
+  for (int j = 0; j < n_loaded; j++) {
+    loaded[j] = LLVMConstNull(k->element);
   }
   load_first(k, n_loaded, loaded);
   emit_loop l;
@@ -249,10 +319,70 @@ static void sum_up(kernel *k, LLVMValueRef *acc) {
   emit_barrier(&k->w);
   memcpy(v, l.carried, (size_t)n * sizeof *v);
   load_sides(k, following(k, l.iv), loaded);
-  multiply(k, v);
+  multiply(k, emit_i64(ir, 0), v);
   emit_table_release(k->w.e.x.table, mark);
   emit_loop_end(ir, &l, v);
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
+}
+
+/* Begins copies of the factors from sum `sum` on to a stage, unless the block's sums have ended, and makes them one
+ * group. */
+static void begin_stage(kernel *k, LLVMValueRef sum, LLVMValueRef stage) {
+  const emit_ir *ir = k->ir;
+  LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, sum, k->own.past));
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  copy_side(k, &k->rows, sum, stage);
+  copy_side(k, &k->columns, sum, stage);
+  emit_table_release(k->w.e.x.table, mark);
+  emit_if_end(ir, after);
+  emit_copy_commit(&k->w);
+}
+
+/* Returns `otherwise`, or `instead` if the stage has number n. */
+static LLVMValueRef unless(const emit_ir *ir, LLVMValueRef stage, int64_t n, int64_t instead, LLVMValueRef otherwise) {
+  return emit_select(ir, emit_icmp(ir, LLVMIntEQ, stage, emit_i64(ir, n)), emit_i64(ir, instead), otherwise);
+}
+
+/* The same with copies: while the factors of one stage are multiplied, those of the next two are on their way, of which
+ * no thread keeps any in registers.  Behind the barrier, all threads have brought the stage that is multiplied now, and
+ * have multiplied the one before, to whose place the last one of those that follow goes.  After the loop nothing is on
+ * its way any more, since the groups for which it did not wait are empty. */
+static void sum_up_copied(kernel *k, int n, LLVMValueRef *acc) {
+  enum { AHEAD = STAGES - 1 };
+  const emit_ir *ir = k->ir;
+  LLVMValueRef v[EMIT_MAX_CARRIED];
+  for (int64_t j = 0; j < AHEAD; j++) {
+    begin_stage(k, emit_add(ir, k->own.from, emit_i64(ir, j * k->tile.sums)), emit_i64(ir, j));
+  }
+  memcpy(v, acc, (size_t)n * sizeof *v);
+  v[n] = emit_i64(ir, 0); /* the stage */
+  emit_loop l;
+  emit_loop_begin(ir, &l, k->own.from, k->own.past, k->tile.sums, false, n + 1, v);
+  memcpy(v, l.carried, (size_t)n * sizeof *v);
+  LLVMValueRef stage = l.carried[n], next = emit_add(ir, l.iv, emit_i64(ir, AHEAD * k->tile.sums));
+  LLVMValueRef before = unless(ir, stage, 0, AHEAD, emit_add(ir, stage, emit_i64(ir, -1)));
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  emit_copy_wait(&k->w, AHEAD - 1);
+  emit_barrier(&k->w);
+  begin_stage(k, next, before);
+  multiply(k, stage, v);
+  emit_table_release(k->w.e.x.table, mark);
+  v[n] = unless(ir, stage, AHEAD, 0, emit_add(ir, stage, emit_i64(ir, 1)));
+  emit_loop_end(ir, &l, v);
+  memcpy(acc, l.carried, (size_t)n * sizeof *acc);
+  emit_copy_wait(&k->w, 0);
+}
+
+static void sum_up(kernel *k, LLVMValueRef *acc) {
+  int n = (int)(k->rows.each * k->columns.each);
+  for (int j = 0; j < n; j++) {
+    acc[j] = emit_reduce_identity(k->ir, HLO_REDUCE_ADD, k->type).v;
+  }
+  if (k->stages > 1) {
+    sum_up_copied(k, n, acc);
+  } else {
+    sum_up_loaded(k, n, acc);
+  }
 }
 
 static void store_tile(kernel *k, const LLVMValueRef *acc) {
@@ -273,18 +403,35 @@ static void store_tile(kernel *k, const LLVMValueRef *acc) {
   }
 }
 
+/* Returns how the factors of an operand can be copied, or LOADED if they cannot. */
+static transport copy_of(const kernel *k, uint32_t operand) {
+  bool across, copies = dtype_bytes(k->type) == EMIT_TILE_COPY / COPIED &&
+                        emit_has_tile_copies(&k->w.e, &k->g, operand, k->type, &across);
+  return !copies ? LOADED : across ? COPY_ACROSS : COPY_ALONG;
+}
+
 /* The threads of a warp share two rows, whose factors are broadcast in vectors of any length.  They have different
- * columns, of which two each make up all banks of shared memory; with more, what they store would be further apart. */
+ * columns, of which two each make up all banks of shared memory; with more, what they store would be further apart.
+ * Vectors of sums are those of one row or column: with the pad, eight threads with a column each use all banks.  Rows
+ * have shorter ones, which take fewer registers: more than 128 would leave a GPU's processor room for one block only.
+ */
 static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t each, LLVMValueRef tile,
                       LLVMValueRef lane) {
   enum { PAD = 4 }; /* so that the threads of a warp that store eight sums of four lines use different banks */
   int64_t most = dims == &k->g.rows ? 4 : 2;
   side s = {.operand = operand, .dims = dims, .extent = SIDE * each, .each = each, .lane = lane};
-  s.run = each < most ? each : most;
-  s.pitch = s.extent + PAD;
+  s.transport = k->stages > 1 ? copy_of(k, operand) : LOADED;
+  bool along = s.transport == COPY_ALONG;
+  s.run = along ? 1 : each < most ? each : most;
+  s.sums = !along ? 1 : dims == &k->g.rows ? COPIED / 2 : COPIED;
+  s.pitch = (along ? k->tile.sums : s.extent) + PAD;
+  s.stage = (along ? s.extent : k->tile.sums) * s.pitch;
   s.first = emit_times(k->ir, tile, s.extent);
-  s.shared = emit_shared_memory(&k->w, k->element, k->tile.sums * s.pitch, ALIGNMENT);
+  s.shared = emit_shared_memory(&k->w, k->element, k->stages * s.stage, ALIGNMENT);
   s.sums_first = emit_has_sums_innermost(k->g.c, operand);
+  if (s.transport != LOADED) {
+    s.copied = copied_place(k, &s);
+  }
   return s;
 }
 
@@ -295,6 +442,7 @@ static void begin_tile(kernel *k) {
   uint32_t r = k->g.row_operand;
   k->step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns, k->tile.parts);
   k->own = emit_sums_of_part(&k->w, &k->g, step->part, k->tile.parts, k->tile.sums);
+  k->stages = copy_of(k, 0) != LOADED && copy_of(k, 1) != LOADED ? STAGES : 1;
   k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step->row, line);
   k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step->column, lane);
 }

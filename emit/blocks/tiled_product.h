@@ -3,8 +3,10 @@
  * A block computes a tile of the result.  Its threads bring the factors of the tile's rows and columns, those of
  * some positions along the contracted dimensions at a time, into memory that they share; then each thread adds up
  * products for a few rows and columns.  Every factor is read as the element emitter reads it, so operands may have any
- * layout, and a convolution needs no padded or rearranged copy (implicit GEMM).  Each sum is computed in order, by
- * fused multiply-adds, so the result does not depend on the tile, unless sums are divided into parts.
+ * layout, and a convolution needs no padded or rearranged copy (implicit GEMM).  Where the factors of both operands are
+ * of 4 bytes and lie next to each other, GPUs from sm_80 on copy them to shared memory while others are multiplied.
+ * Each sum is computed in order, by fused multiply-adds, so the result does not depend on the tile or on the way of its
+ * factors, unless sums are divided into parts.
  *
  * The columns are those dimensions of the result (of the left operand or of the right one) to which its innermost
  * dimension belongs, so that neighbouring threads store neighbouring elements: for a convolution of channels-first

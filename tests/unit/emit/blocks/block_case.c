@@ -161,13 +161,19 @@ static void run(const kernel_case *c, const hlo_instr *i, const callable *f, con
   }
 }
 
-static void check_case(const kernel_case *c, const hlo_instr *i, const callable *f, block_numbers how) {
-  enum { MOST_RESULTS = 4 };
-  literal *args = ARENA_NEW_N(kernel_arena, literal, i->n_operands), want[MOST_RESULTS];
+enum { MOST_RESULTS = 4 };
+
+static literal *random_args(const kernel_case *c, const hlo_instr *i, block_numbers how) {
+  literal *args = ARENA_NEW_N(kernel_arena, literal, i->n_operands);
   ck_assert(i->n_results <= MOST_RESULTS);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     args[k] = block_literal(c, hlo_shape(i->operands[k]), how);
   }
+  return args;
+}
+
+static void check_case(const kernel_case *c, const hlo_instr *i, const callable *f, block_numbers how) {
+  literal *args = random_args(c, i, how), want[MOST_RESULTS];
   ASSERT_OK(ref_eval_computation(hlo_callee(c->fusion, 0), args, kernel_arena, want));
   char *first[MOST_RESULTS], *out[MOST_RESULTS];
   run(c, i, f, args, GPU_FORWARD, first);
@@ -183,21 +189,58 @@ static void check_case(const kernel_case *c, const hlo_instr *i, const callable 
   }
 }
 
+/* Compiles the kernels of all cases for this machine.  infos[] has BLOCK_MOST_PHASES for each case. */
+static rt_code *load_all(kernel_cases *c, const emit_target *t, block_way_fn *way, emit_kernel_info *infos) {
+  rt_code *code;
+  ASSERT_OK(kernel_load(kernel_arena, write_all(c, t, way, infos), kernel_resolve, &code));
+  return code;
+}
+
+/* Returns the kernels of case number k. */
+static callable callable_of(const kernel_cases *c, uint32_t k, block_way_fn *way, const rt_code *code,
+                            const emit_kernel_info *infos) {
+  callable f = {way_of(&c->items[k], way), &infos[(size_t)k * BLOCK_MOST_PHASES], {NULL}};
+  for (uint32_t phase = 0; phase < f.way.phases; phase++) {
+    f.fns[phase] = (rt_block_fn *)(intptr_t)rt_code_find(code, TEXT("k%u_%u", k, phase));
+  }
+  return f;
+}
+
+static emit_kernel_info *new_infos(const kernel_cases *c) {
+  return ARENA_NEW_N(kernel_arena, emit_kernel_info, (size_t)c->n * BLOCK_MOST_PHASES);
+}
+
 void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way) {
   emit_target t;
-  rt_code *code;
   const char *gpu = ptx_gpus[next_random() % PTX_GPUS];
-  emit_kernel_info *infos = ARENA_NEW_N(kernel_arena, emit_kernel_info, (size_t)c->n * BLOCK_MOST_PHASES);
+  emit_kernel_info *infos = new_infos(c);
   ASSERT_OK(emit_target_nvptx(kernel_arena, gpu, &t));
   ASSERT_OK(ptx_check(kernel_arena, write_all(c, &t, way, infos), gpu));
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   t.tells_accesses = true;
-  ASSERT_OK(kernel_load(kernel_arena, write_all(c, &t, way, infos), kernel_resolve, &code));
+  const rt_code *code = load_all(c, &t, way, infos);
   for (uint32_t k = 0; k < c->n; k++) {
-    callable f = {way_of(&c->items[k], way), &infos[(size_t)k * BLOCK_MOST_PHASES], {NULL}};
-    for (uint32_t phase = 0; phase < f.way.phases; phase++) {
-      f.fns[phase] = (rt_block_fn *)(intptr_t)rt_code_find(code, TEXT("k%u_%u", k, phase));
-    }
+    callable f = callable_of(c, k, way, code, infos);
     check_case(&c->items[k], instruction_of(&c->items[k], way), &f, how);
+  }
+}
+
+void block_check_same(kernel_cases *c, block_numbers how, block_way_fn *way, const emit_target *x,
+                      const emit_target *y) {
+  emit_kernel_info *infos[2] = {new_infos(c), new_infos(c)};
+  const rt_code *codes[2] = {load_all(c, x, way, infos[0]), load_all(c, y, way, infos[1])};
+  for (uint32_t k = 0; k < c->n; k++) {
+    const kernel_case *one = &c->items[k];
+    const hlo_instr *i = instruction_of(one, way);
+    literal *args = random_args(one, i, how);
+    char *out[2][MOST_RESULTS];
+    for (int j = 0; j < 2; j++) {
+      callable f = callable_of(c, k, way, codes[j], infos[j]);
+      run(one, i, &f, args, GPU_FORWARD, out[j]);
+    }
+    for (uint32_t r = 0; r < i->n_results; r++) {
+      ck_assert_msg(memcmp(out[0][r], out[1][r], (size_t)shape_bytes(&i->shapes[r])) == 0, "other bits of\n%s",
+                    one->text);
+    }
   }
 }

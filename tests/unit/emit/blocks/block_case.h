@@ -32,5 +32,8 @@ emit_module *block_write(kernel_cases *c, const emit_target *t, block_way_fn *wa
 /* Fails the test unless the kernels are as the head of this file says.  With a tolerance of 0, numbers must be equal,
  * but NaNs may differ. */
 void block_check_all(kernel_cases *c, block_numbers how, block_way_fn *way);
+/* Fails the test unless the kernels for two targets that emulate threads on this machine compute the same bits. */
+void block_check_same(kernel_cases *c, block_numbers how, block_way_fn *way, const emit_target *x,
+                      const emit_target *y);
 
 #endif

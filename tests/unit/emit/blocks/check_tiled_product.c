@@ -5,7 +5,7 @@
 #include "emit/blocks/sum_parts.h"
 #include "emit/blocks/tiled_product.h"
 #include "tests/suite.h"
-#include "tests/unit/emit/kernel_case.h"
+#include "tests/unit/emit/blocks/block_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
 static const emit_tile tiles[] = {{1, 1, 16, 1}, {2, 1, 16, 1}, {1, 4, 16, 1}, {4, 4, 16, 1},
@@ -105,6 +105,65 @@ START_TEST(epilogues) {
 }
 END_TEST
 
+/* --- factors that are copied --- */
+
+/* Tiles of which a thread has no copy, one and several of a side; the last one divides sums. */
+static const int tiles_of_copies[] = {0, 4, 5, 7};
+enum { TILES_OF_COPIES = sizeof tiles_of_copies / sizeof *tiles_of_copies };
+
+/* Neighbouring factors of a side are those of rows or columns, or of sums; in the last case those of one side are not
+ * copied.  There are fewer sums than a stage has, as many, and many more; and rows and columns beyond the end. */
+START_TEST(copies) {
+  sizes_cases c = {0};
+  tile = (size_t)tiles_of_copies[_i];
+  add(&c, F32, DOT("f32", "[m,4]", "[4,36]", "[m,36]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[b,m,8]", "[b,8,72]", "[b,m,72]", "[2]", "[1]", "[0]"));
+  add(&c, F32, DOT("f32", "[m,212]", "[n,212]", "[m,n]", "[1]", "[1]", "[]"));
+  add(&c, F32, DOT("f32", "[k,44]", "[k,140]", "[44,140]", "[0]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[2,m,3,12]", "[12,3,8]", "[2,m,8]", "[2,3]", "[1,0]", "[]"));
+  add(&c, EXACT, DOT("s32", "[m,60]", "[60,28]", "[m,28]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[100,m]", "[n,100]", "[m,n]", "[0]", "[1]", "[]"));
+  sizes_check_blocks(&c, 3);
+}
+END_TEST
+
+static void block_way_of_tile(const hlo_instr *i, block_way *out) {
+  (void)i;
+  *out = (block_way){.write = emit_tiled_product_kernel, .config = &tiles[tile], .phases = 1};
+}
+
+#define CASE(type, a, b, result, lhs, rhs) type result DOT(type, a, b, result, lhs, rhs, "[]")
+
+/* The order of each sum is the same as without copies, which the oldest GPU does not have, and the threads wait for
+ * what they read. */
+START_TEST(copies_keep_bits) {
+  static const char *const texts[] = {CASE("f32", "[50,212]", "[212,140]", "[50,140]", "[1]", "[0]"),
+                                      CASE("f32", "[130,72]", "[136,72]", "[130,136]", "[1]", "[1]"),
+                                      CASE("f32", "[29,60]", "[29,132]", "[60,132]", "[0]", "[0]"),
+                                      CASE("f32", "[40,36]", "[70,40]", "[36,70]", "[0]", "[1]"),
+                                      CASE("f32", "[33,41]", "[41,64]", "[33,64]", "[1]", "[0]")};
+  enum { N = sizeof texts / sizeof *texts };
+  kernel_cases c = {0};
+  emit_target with, without;
+  tile = (size_t)tiles_of_copies[_i];
+  ASSERT_OK(emit_target_blocks_host(kernel_arena, &with));
+  without = with;
+  without.mma = false;
+  for (int k = 0; k < N; k++) {
+    kernel_add(&c, F32, texts[k]);
+  }
+  block_check_same(&c, BLOCK_ROUGH, block_way_of_tile, &with, &without);
+  uint32_t loaded[N];
+  for (int k = 0; k < N; k++) {
+    loaded[k] = c.items[k].info.shared_bytes; /* of the last target */
+  }
+  block_check_all(&c, BLOCK_ROUGH, block_way_of_tile);
+  for (int k = 0; k < N; k++) { /* the last product has nothing that can be copied */
+    ck_assert_int_eq(c.items[k].info.shared_bytes > 2 * loaded[k], k < N - 1);
+  }
+}
+END_TEST
+
 static bool choose(const char *text, bool divides, emit_tile *out) {
   sizes_cases c = {0};
   (void)sizes_add_text(&c, text);
@@ -140,6 +199,8 @@ int main(void) {
   tcase_add_loop_test(t, convolutions, 2, TILES);
   tcase_add_loop_test(t, epilogues, 1, 4);
   tcase_add_loop_test(t, epilogues, TILES, ALL_TILES);
+  tcase_add_loop_test(t, copies, 0, TILES_OF_COPIES);
+  tcase_add_loop_test(t, copies_keep_bits, 0, TILES_OF_COPIES - 1);
   tcase_add_test(t, choices);
   return run_suite("tiled-product", t);
 }

@@ -308,8 +308,7 @@ static bool take_bounds(affine *f, hlo_value *v) {
   return false;
 }
 
-/* If *v is `op` of a value and constants, in either order, sets *v to the value.  The constants are one number, or one
- * for each output channel. */
+/* If *v is `op` of a value and constants (one number, or one for each output channel), sets *v to the value. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {
@@ -421,8 +420,7 @@ static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   return op == HLO_MAX ? at <= q->low : at >= q->high;
 }
 
-/* Rewrites round(f(x) / scale) + zero: scale and zero are merged into f, and bounds that the quantisation makes
- * superfluous are dropped. */
+/* Rewrites round(f(x) / scale) + zero: merges scale and zero into f, and drops bounds that the quantisation implies. */
 static hlo_value division(hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;

@@ -149,8 +149,7 @@ session_program *session_find_program(session *s, const session_inputs *inputs) 
 
 /* --- programs that were replaced --- */
 
-/* Removes a program without users from s->replaced and returns it, or returns NULL if there is none.  The caller holds
- * the lock. */
+/* Removes a program without users from s->replaced, and returns it or NULL.  The caller holds the lock. */
 static session_program *take_replaced(session *s) {
   session_program *c = s->replaced.first;
   while (c && c->users) {
@@ -236,9 +235,8 @@ static void measure_compiled(session *s) {
   }
 }
 
-/* If the programs for one set of sizes take too much memory, removes and returns the one without users that
- * was not used for the longest time; otherwise returns NULL.  A single program is kept, however large it is.
- * The caller holds the lock. */
+/* If the programs for one set of sizes take too much memory, and are more than one, removes and returns the one without
+ * users that was not used for the longest time; otherwise returns NULL.  The caller holds the lock. */
 static session_program *take_compiled(session *s) {
   session_program *oldest = NULL;
   if (s->image) {

@@ -201,13 +201,10 @@ static traced_thread *run_block(rt_block_fn *f, const void *x, size_t bytes) {
 /* Compiles the kernels of all cases so that they tell what they access. */
 static rt_code *load(kernel_cases *c) {
   emit_target t;
-  const void *object;
-  size_t size;
   rt_code *code;
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
   t.tells_accesses = true;
-  ASSERT_OK(emit_module_object(block_write(c, &t, NULL), &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, block_write(c, &t, NULL), kernel_resolve, &code));
   return code;
 }
 

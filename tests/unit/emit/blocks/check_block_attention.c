@@ -146,6 +146,19 @@ static void check_mma(sizes_cases *c, double tolerance, int rounds) {
                  "[b,3,n,32]\n"                                                                                     \
                  "%y = transpose(%pv) {permutation=[0,2,1,3]} : " type "[b,n,3,32]\nreturn %y\n}"
 
+/* The softmax is that of f32, as operator Softmax is imported. */
+#define ROUNDED(type)                                                                                         \
+  "(%q: " type "[b,n,32], %k: " type "[b,m,32], %v: " type                                                    \
+  "[b,m,32]) {\n"                                                                                             \
+  "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : " type              \
+  "[b,n,m]\n"                                                                                                 \
+  "%x = convert(%qk) {saturate=true, rounding=nearest} : f32[b,n,m]\n" SOFTMAX(                               \
+      "f32[b,n,m]", "f32[b,n]", "2",                                                                          \
+      "[0,1]") "%r = convert(%p) {saturate=true, rounding=nearest} : " type                                   \
+               "[b,n,m]\n"                                                                                    \
+               "%pv = dot(%r, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : " type \
+               "[b,n,32]\nreturn %pv\n}"
+
 /* The tolerances are those of small_floats. */
 START_TEST(tensor_cores) {
   sizes_cases f16 = {0}, bf16 = {0};
@@ -155,6 +168,7 @@ START_TEST(tensor_cores) {
   sizes_add_text(&f16, PLAIN("f16", "128", "100"));
   sizes_add_text(&f16, PLAIN("f16", "7", "1"));
   sizes_add_text(&f16, LAYOUTS("f16"));
+  sizes_add_text(&f16, ROUNDED("f16"));
   check_mma(&f16, 2e-2, 12);
   sizes_add_text(&bf16, PLAIN("bf16", "40", "128"));
   sizes_add_text(&bf16, LAYOUTS("bf16"));

@@ -2,6 +2,7 @@
 emit_sources = \
 	emit/blocks/block_attention.c \
 	emit/blocks/block_attention_kernel.c \
+	emit/blocks/block_attention_mma.c \
 	emit/blocks/block_attention_products.c \
 	emit/blocks/block_attention_results.c \
 	emit/blocks/block_attention_softmax.c \

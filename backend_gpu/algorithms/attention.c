@@ -2,6 +2,7 @@
 #include "backend_gpu/algorithms/attention.h"
 
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "emit/blocks/sum_parts.h"
@@ -24,7 +25,11 @@ static gpu_config config_of(emit_block_attention t) {
   if (t.splits > 1) {
     snprintf(splits, sizeof splits, "/%d", (int)t.splits);
   }
-  snprintf(c.name, sizeof c.name, "attention:%dx%d-%d%s", (int)t.rows, (int)t.keys, (int)t.parts, splits);
+  if (t.mma) {
+    snprintf(c.name, sizeof c.name, "attention:mma-%d%s", (int)t.keys * EMIT_ATTENTION_MMA_LANES, splits);
+  } else {
+    snprintf(c.name, sizeof c.name, "attention:%dx%d-%d%s", (int)t.rows, (int)t.keys, (int)t.parts, splits);
+  }
   return c;
 }
 
@@ -34,19 +39,28 @@ static void add(gpu_config_list *l, const hlo_attention *a, emit_block_attention
   }
 }
 
+/* Adds a config, and then those with whole sums and with as few blocks for the same rows as there may be. */
+static void add_splits(gpu_config_list *l, const hlo_attention *a, bool divides, emit_block_attention t) {
+  enum { FEW_SPLITS = 2 };
+  add(l, a, t);
+  t.splits = 1;
+  add(l, a, t);
+  t.splits = divides ? FEW_SPLITS : 1;
+  add(l, a, t);
+}
+
 uint32_t gpu_list_attention_configs(const gpu_config_options *o, const hlo_attention *a, gpu_config *out) {
   /* the best for many rows, for some, and for one */
-  static const emit_block_attention some[] = {{4, 2, 1, 1}, {1, 4, 1, 1}, {1, 1, 16, 1}};
-  enum { SOME = sizeof some / sizeof *some, FEW_SPLITS = 2 };
+  static const emit_block_attention some[] = {{4, 2, 1, 1, 0}, {1, 4, 1, 1, 0}, {1, 1, 16, 1, 0}};
+  enum { SOME = sizeof some / sizeof *some };
   bool divides = !o->numerics.exact;
   gpu_config_list l = {.items = out};
   emit_block_attention t;
+  if (divides && emit_choose_mma_attention(o->target, a, divides, &t)) {
+    add_splits(&l, a, divides, t);
+  }
   if (emit_choose_block_attention(a, divides, &t)) {
-    add(&l, a, t);
-    t.splits = 1;
-    add(&l, a, t);
-    t.splits = divides ? FEW_SPLITS : 1;
-    add(&l, a, t);
+    add_splits(&l, a, divides, t);
   }
   for (size_t k = 0; k < SOME; k++) {
     add(&l, a, some[k]);
@@ -54,22 +68,35 @@ uint32_t gpu_list_attention_configs(const gpu_config_options *o, const hlo_atten
   return l.n;
 }
 
-/* Returns true if n is a power of two of at most `most`. */
-static bool is_power(int64_t n, int64_t most) { return n > 0 && n <= most && (n & (n - 1)) == 0; }
+/* Returns true if n is a power of two of at least `least` and at most `most`. */
+static bool is_power(int64_t n, int64_t least, int64_t most) { return n >= least && n <= most && (n & (n - 1)) == 0; }
 
 static bool is_possible(const emit_block_attention *t) {
-  enum { MOST = 4 };
-  return is_power(t->rows, MOST) && is_power(t->keys, MOST) && is_power(t->parts, EMIT_ATTENTION_GROUPS) &&
-         is_power(t->splits, EMIT_MOST_PARTS) && (t->rows == 1 || t->parts == 1);
+  bool splits = is_power(t->splits, 1, EMIT_MOST_PARTS);
+  if (t->mma) {
+    return splits && is_power(t->keys, EMIT_ATTENTION_MMA_KEYS / 2, EMIT_ATTENTION_MMA_KEYS);
+  }
+  return splits && is_power(t->rows, 1, 4) && is_power(t->keys, 1, 4) && is_power(t->parts, 1, EMIT_ATTENTION_GROUPS) &&
+         (t->rows == 1 || t->parts == 1);
+}
+
+/* Reads a name.  Whether it is spelled as config_of spells it is not known. */
+static bool read_name(const char *name, emit_block_attention *out) {
+  const char *slash = strchr(name, '/');
+  int rows, keys, parts, splits = slash ? atoi(slash + 1) : 1;
+  if (sscanf(name, "attention:mma-%d", &keys) == 1) {
+    *out = (emit_block_attention){EMIT_ATTENTION_MMA_ROWS, keys / EMIT_ATTENTION_MMA_LANES, 1, splits, true};
+    return true;
+  }
+  bool found = sscanf(name, "attention:%dx%d-%d", &rows, &keys, &parts) == 3;
+  *out = found ? (emit_block_attention){rows, keys, parts, splits, false} : (emit_block_attention){0};
+  return found;
 }
 
 bool gpu_find_attention_config(const gpu_config_options *o, const hlo_attention *a, const char *name, gpu_config *out) {
-  int rows, keys, parts, splits = 1;
-  if (sscanf(name, "attention:%dx%d-%d/%d", &rows, &keys, &parts, &splits) < 3) {
-    return false;
-  }
-  emit_block_attention t = {rows, keys, parts, splits};
-  if (!is_possible(&t) || (t.splits > 1 && o->numerics.exact) || !emit_block_attention_fits(a, &t)) {
+  emit_block_attention t;
+  if (!read_name(name, &t) || !is_possible(&t) || (t.mma && !emit_takes_mma_attention(o->target, a)) ||
+      (o->numerics.exact && (t.mma || t.splits > 1)) || !emit_block_attention_fits(a, &t)) {
     return false;
   }
   *out = config_of(t);

@@ -1,9 +1,10 @@
 /* attention.h - the kernels that compute an attention, and their configs:
  *
  *   attention:RxK-P     block_attention.h: R rows and K keys for each group of threads, of which P share the same rows
- *   attention:RxK-P/S   the same with the keys of the same rows divided among S blocks, 2 to 32
+ *   attention:mma-K     the same file, by tensor cores: K keys at a time
+ *   .../S               the same with the keys of the same rows divided among S blocks, 2 to 32
  *
- * rt_numerics.exact leaves out the latter. */
+ * rt_numerics.exact leaves out the latter two. */
 #ifndef BACKEND_GPU_ALGORITHMS_ATTENTION_H
 #define BACKEND_GPU_ALGORITHMS_ATTENTION_H
 

@@ -7,6 +7,7 @@
 #include "base/arith.h"
 #include "emit/blocks/block_attention_internal.h"
 #include "emit/blocks/sum_parts.h"
+#include "emit/kernel/block.h"
 
 enum {
   SHARED_BYTES = 48 << 10, /* what every GPU has for a block */
@@ -75,27 +76,60 @@ static int64_t staged_elements(const emit_attention_tile *t) {
   return max_i64(max_i64(k, v), joined);
 }
 
-bool emit_attention_tile_of(const hlo_attention *a, const emit_block_attention *c, emit_attention_tile *t) {
+/* A tile of groups of threads; `t` has the config, the type and the sizes of a head. */
+static bool group_tile_of(emit_attention_tile *t) {
   enum { CHUNK = 32 };
-  dim sums = emit_attention_sums(a->qk), width = width_of(a);
-  *t = (emit_attention_tile){.c = *c, .sums = sums, .width = width};
-  if (!has_type(a, &t->type) || !dim_is_const(sums) || !dim_is_const(width) || sums < 1 || width < 1 || sums > WIDEST ||
-      width > WIDEST) {
-    return false;
-  }
-  t->rows = EMIT_ATTENTION_GROUPS / c->parts * c->rows;
+  const emit_block_attention *c = &t->c;
+  t->threads = EMIT_ATTENTION_THREADS;
+  t->lanes = EMIT_ATTENTION_LANES;
+  t->row_step = EMIT_ATTENTION_GROUPS / c->parts; /* the groups with rows of their own */
+  t->rows = t->row_step * c->rows;
   t->keys = c->parts * EMIT_ATTENTION_LANES * c->keys;
-  t->chunk = sums % CHUNK == 0 || sums % CHUNK > CHUNK / 2 ? CHUNK : CHUNK / 2;
-  t->padded = round_up(sums, t->chunk);
+  t->chunk = t->sums % CHUNK == 0 || t->sums % CHUNK > CHUNK / 2 ? CHUNK : CHUNK / 2;
+  t->padded = round_up(t->sums, t->chunk);
   t->vector = choose_vector(t);
   t->strip = EMIT_ATTENTION_LANES * t->vector;
-  t->strips = round_up(width, t->strip) / t->strip;
+  t->strips = round_up(t->width, t->strip) / t->strip;
   t->staged = staged_elements(t);
-  t->left = c->splits > 1 ? emit_attention_left_elements(t, c->splits) : 0;
   int64_t weights = EMIT_ATTENTION_GROUPS * c->rows * EMIT_ATTENTION_LANES * c->keys;
   int64_t bytes = (t->rows * t->padded + weights + t->staged) * (int64_t)dtype_bytes(t->type);
   bytes += c->splits > 1 ? (int64_t)sizeof(int32_t) : 0; /* emit_is_last_block */
   return c->rows * t->strips * t->vector <= EMIT_ATTENTION_VALUES && bytes <= SHARED_BYTES;
+}
+
+/* The more registers the rows of q and the sums take, the fewer are left for scores. */
+static int64_t most_mma_keys(const emit_attention_tile *t) {
+  int64_t widest = max_i64(t->sums, t->width);
+  return widest <= 64 ? EMIT_ATTENTION_MMA_KEYS : widest <= 128 ? EMIT_ATTENTION_MMA_KEYS / 2 : 0;
+}
+
+/* A tile of warps, each of which has 16 rows.  Of the keys of a tile, all threads bring equally many chunks of 8
+ * factors. */
+static bool mma_tile_of(const hlo_attention *a, emit_attention_tile *t) {
+  enum { WARPS = 4, LANES = EMIT_ATTENTION_MMA_LANES, PAIR = 2, CHUNK = 8 };
+  t->threads = WARPS * EMIT_WARP;
+  t->lanes = LANES;
+  t->row_step = EMIT_MMA_ROWS / 2;
+  t->rows = WARPS * EMIT_MMA_ROWS;
+  t->keys = LANES * t->c.keys;
+  int64_t factors = t->threads * CHUNK / t->keys; /* of a head, of which each thread brings a chunk */
+  t->chunk = t->padded = round_up(t->sums, factors);
+  t->vector = PAIR;
+  t->strip = EMIT_MMA_COLUMNS;
+  t->strips = round_up(t->width, factors) / t->strip;
+  t->factors = hlo_type(a->qk->operands[1]);
+  return t->type == DTYPE_F32 && t->c.keys <= most_mma_keys(t);
+}
+
+bool emit_attention_tile_of(const hlo_attention *a, const emit_block_attention *c, emit_attention_tile *t) {
+  dim sums = emit_attention_sums(a->qk), width = width_of(a);
+  *t = (emit_attention_tile){.c = *c, .sums = sums, .width = width};
+  if (!has_type(a, &t->type) || !dim_is_const(sums) || !dim_is_const(width) || sums < 1 || width < 1 || sums > WIDEST ||
+      width > WIDEST || !(c->mma ? mma_tile_of(a, t) : group_tile_of(t))) {
+    return false;
+  }
+  t->left = c->splits > 1 ? emit_attention_left_elements(t, c->splits) : 0;
+  return true;
 }
 
 bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attention *c) {
@@ -151,9 +185,9 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   const dim_table *t = dims_of(a);
   double rows = emit_likely_size(t, a->rows), keys = emit_likely_size(t, a->keys);
   double batches = emit_likely_size(t, a->batches);
-  emit_block_attention c = {.rows = 1, .parts = choose_parts(rows, keys), .splits = 1};
+  emit_block_attention c = {.rows = 1, .parts = choose_parts(rows, keys), .splits = 1, .mma = 0};
   for (int64_t r = EMIT_ATTENTION_ROWS; c.parts == 1 && c.rows == 1 && r > 1; r /= 2) {
-    emit_block_attention more = {r, 1, 1, 1};
+    emit_block_attention more = {r, 1, 1, 1, 0};
     bool enough = batches * ceil(rows / (double)(EMIT_ATTENTION_GROUPS * r)) >= ENOUGH_BLOCKS;
     c.rows = enough && emit_block_attention_fits(a, &more) ? r : 1;
   }
@@ -168,4 +202,22 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   c.splits = emit_block_attention_fits(a, &c) ? c.splits : 1;
   *out = c;
   return emit_block_attention_fits(a, &c);
+}
+
+bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a) {
+  dtype q = hlo_type(a->qk->operands[0]), k = hlo_type(a->qk->operands[1]);
+  dtype p = hlo_type(a->pv->operands[0]), v = hlo_type(a->pv->operands[1]);
+  return (q == DTYPE_F16 || q == DTYPE_BF16) && q == k && q == p && q == v && emit_has_mma(t, q, k);
+}
+
+bool emit_choose_mma_attention(const emit_target *t, const hlo_attention *a, bool divides, emit_block_attention *out) {
+  enum { FEW_ROWS = EMIT_MMA_ROWS };
+  *out = (emit_block_attention){EMIT_ATTENTION_MMA_ROWS, EMIT_ATTENTION_MMA_KEYS, .parts = 1, .splits = 1, .mma = 1};
+  out->keys /= emit_block_attention_fits(a, out) ? 1 : 2;
+  if (!emit_takes_mma_attention(t, a) || !emit_block_attention_fits(a, out) ||
+      emit_likely_size(dims_of(a), a->rows) < FEW_ROWS) {
+    return false;
+  }
+  out->splits = divides ? choose_splits(a, out) : 1;
+  return true;
 }

@@ -7,9 +7,15 @@
  * that they would leave most of a GPU's processors without work, several blocks share the keys of the same rows, as in
  * Flash-Decoding: each leaves its sums in scratch memory, and the last one of them joins all in the order of the keys.
  *
+ * Tensor cores may compute both products if all their factors are f16 or all are bf16.  The exponentials are rounded to
+ * this type before they are multiplied by values, as the operations of the module round them; sums, exponentials and
+ * their sum are f32.  A warp has 16 rows of a tile of 64, and a lane four sums of each 8 keys and of each 8 columns of
+ * the result, as emit_mma has them: the scores of a lane are its factors of the second product, so that they stay in
+ * registers (FlashAttention-2).
+ *
  * q, k and v are read as the element emitter reads them, so they may be views of any layout.  The operations between
  * the dots are computed for each score, with the positions at hand.  Products are added up by fused multiply-adds; the
- * order of each sum depends on sizes only. */
+ * order of each sum depends on sizes only, unless tensor cores multiply (emit_mma). */
 #ifndef EMIT_BLOCKS_BLOCK_ATTENTION_H
 #define EMIT_BLOCKS_BLOCK_ATTENTION_H
 
@@ -20,12 +26,19 @@
  * some of its keys: `parts` groups share the keys of the same rows. */
 enum { EMIT_ATTENTION_GROUPS = 16, EMIT_ATTENTION_LANES = 16 };
 
+enum {
+  EMIT_ATTENTION_MMA_LANES = 4, /* which have the same rows if tensor cores multiply */
+  EMIT_ATTENTION_MMA_ROWS = 2,  /* of each lane */
+  EMIT_ATTENTION_MMA_KEYS = 16  /* of each lane in a tile, or half as many if heads are wide */
+};
+
 /* The config. */
 typedef struct emit_block_attention {
   int64_t rows;   /* of a group: 1, 2 or 4; 1 if there are several parts */
   int64_t keys;   /* of a thread in a tile: 1, 2 or 4 */
   int64_t parts;  /* a power of 2, at most EMIT_ATTENTION_GROUPS */
   int64_t splits; /* how many blocks share the keys of the same rows: a power of 2, at most EMIT_MOST_PARTS */
+  int64_t mma;    /* whether tensor cores compute both products; `rows` and `keys` are then as above, `parts` is 1 */
 } emit_block_attention;
 
 /* Returns true if the config can be used for the attention: its numbers are floats of one computing type
@@ -34,6 +47,10 @@ bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attentio
 /* Sets *out to the config that should be used for likely sizes.  `divides` tells whether blocks may share keys, as sums
  * are then added in another order.  Returns false if there is no config. */
 bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_block_attention *out);
+/* The same for tensor cores.  Returns false also if there are so few rows that other kernels are better. */
+bool emit_choose_mma_attention(const emit_target *t, const hlo_attention *a, bool divides, emit_block_attention *out);
+/* Returns true if tensor cores of the target multiply factors of the attention's types. */
+bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a);
 
 /* Return the bytes of scratch memory, and the number of counters, s32, that the kernel needs.  Both are 0 unless blocks
  * share keys. */

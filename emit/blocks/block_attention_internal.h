@@ -4,14 +4,15 @@
 #define EMIT_BLOCKS_BLOCK_ATTENTION_INTERNAL_H
 
 #include "emit/blocks/block_attention.h"
-#include "emit/kernel/writer.h"
+#include "emit/kernel/block.h"
 
 enum {
   EMIT_ATTENTION_THREADS = EMIT_ATTENTION_GROUPS * EMIT_ATTENTION_LANES,
-  EMIT_ATTENTION_ROWS = 4,   /* the most rows of a group */
-  EMIT_ATTENTION_KEYS = 4,   /* the most keys of a thread */
-  EMIT_ATTENTION_SUMS = 4,   /* sums, or keys, that are loaded from shared memory as one vector */
-  EMIT_ATTENTION_VALUES = 32 /* the most vectors of values that a thread adds up */
+  EMIT_ATTENTION_ROWS = 4,    /* the most rows of a group */
+  EMIT_ATTENTION_KEYS = 4,    /* the most keys of a thread, unless tensor cores multiply */
+  EMIT_ATTENTION_SCORES = 32, /* the most scores of a thread */
+  EMIT_ATTENTION_SUMS = 4,    /* sums, or keys, that are loaded from shared memory as one vector */
+  EMIT_ATTENTION_VALUES = 32  /* the most vectors of values that a thread adds up */
 };
 
 /* What follows from the attention and its config.  All but the type are numbers of elements. */
@@ -19,10 +20,14 @@ typedef struct emit_attention_tile {
   emit_block_attention c;
   dtype type;            /* in which is computed */
   int64_t sums, width;   /* the sizes of a head: those of q and k, and that of v */
+  int64_t threads;       /* of a block */
+  int64_t lanes;         /* neighbouring threads that have the same rows */
   int64_t rows, keys;    /* of a block's tile */
+  int64_t row_step;      /* the distance of a thread's rows */
   int64_t chunk, padded; /* how many sums of k are in shared memory at a time; the sums, padded to a multiple of it */
   int64_t vector;        /* neighbouring columns of v of a thread */
   int64_t strip, strips; /* the columns that are in shared memory at a time, and how often */
+  dtype factors;         /* if tensor cores multiply: the type of q, k, v and of the rounded exponentials */
   int64_t staged;        /* the elements of shared memory for a part of k or v */
   int64_t left;          /* the elements of scratch memory for what all blocks of a tile leave there */
 } emit_attention_tile;
@@ -46,9 +51,11 @@ typedef struct emit_attention_block {
    * in it, of the first key of the tile at hand.  The thread: its number in the block, and in its group; which rows,
    * and which part of the keys, its group has. */
   LLVMValueRef tile, split, batch, first_row, first_key, thread, lane, row_group, part, group;
+  LLVMValueRef own_key; /* the number of the thread's first key in the tile */
   /* Shared memory: q[rows][padded]; weights[group][rows of a group][keys of a group], the exponentials; `staged`, a
-   * part of k or v. */
+   * part of k or v.  For tensor cores see block_attention_mma.c. */
   LLVMValueRef q, weights, staged;
+  LLVMValueRef q_words[EMIT_ATTENTION_SCORES]; /* for tensor cores: the lane's words of the warp's rows of q */
 } emit_attention_block;
 
 /* The sums of a thread's rows.  The largest scores and what is subtracted from scores (hlo_attention's shift) are the
@@ -72,10 +79,23 @@ LLVMValueRef emit_attention_row_in_tile(const emit_attention_block *k, int64_t r
 LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r);
 /* Brings the tile's rows of q into shared memory. */
 void emit_attention_load_rows(emit_attention_block *k);
+/* Returns a factor of a dot, for a row (operand 0) or a key or column (operand 1) and for the sum number `sum`. */
+LLVMValueRef emit_attention_operand(emit_attention_block *k, const hlo_instr *dot, uint32_t operand, emit_pos position,
+                                    emit_pos sum);
+/* Returns true if neighbouring elements of the operand in memory belong to neighbouring sums. */
+bool emit_attention_has_sums_innermost(const hlo_instr *dot, uint32_t operand);
 /* Returns the products of the thread's rows of q and keys, [row][key]. */
 void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores);
-/* Adds the values of the tile's keys times the weights, which are in shared memory when the first barrier is passed. */
-void emit_attention_values(emit_attention_block *k, LLVMValueRef *values);
+/* Adds the values of the tile's keys times the weights, which are [row][key] of the thread. */
+void emit_attention_values(emit_attention_block *k, const LLVMValueRef *weights, LLVMValueRef *values);
+
+/* --- block_attention_mma.c --- */
+
+/* Sets which rows and keys the thread has, and allocates shared memory. */
+void emit_attention_mma_begin(emit_attention_block *k);
+void emit_attention_mma_load_rows(emit_attention_block *k);
+/* Updates the rows for a tile of keys. */
+void emit_attention_mma_add_keys(emit_attention_block *k, emit_attention_rows *rows);
 
 /* --- block_attention_softmax.c --- */
 
@@ -93,9 +113,9 @@ LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLV
 /* Returns the number by which the values of a row are multiplied at the end. */
 LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
                                     LLVMValueRef total);
-/* Makes weights of the scores [row][key], stores them to shared memory, and updates the rows for them. */
+/* Makes weights of the scores [row][key], and updates the rows for them. */
 void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_attention_rows *rows);
-/* Combines x with those of all lanes of the group. */
+/* Combines x with those of all lanes that have the same rows. */
 typedef LLVMValueRef emit_attention_join(const emit_ir *ir, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, emit_attention_join *join);
 

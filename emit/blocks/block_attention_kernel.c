@@ -7,7 +7,7 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 
-enum { LANES = EMIT_ATTENTION_LANES, GROUPS = EMIT_ATTENTION_GROUPS, THREADS = EMIT_ATTENTION_THREADS };
+enum { LANES = EMIT_ATTENTION_LANES, GROUPS = EMIT_ATTENTION_GROUPS };
 
 /* --- tiles --- */
 
@@ -56,7 +56,7 @@ static void choose_keys(emit_attention_block *k, LLVMValueRef *from, LLVMValueRe
 static emit_attention_rows add_keys(emit_attention_block *k) {
   const emit_ir *ir = k->ir;
   emit_attention_rows rows = no_keys(k);
-  LLVMValueRef *each[EMIT_MAX_CARRIED], values[EMIT_MAX_CARRIED], scores[EMIT_ATTENTION_ROWS * EMIT_ATTENTION_KEYS];
+  LLVMValueRef *each[EMIT_MAX_CARRIED], values[EMIT_MAX_CARRIED], scores[EMIT_ATTENTION_SCORES];
   int n = list(k, &rows, each);
   for (int j = 0; j < n; j++) {
     values[j] = *each[j];
@@ -70,9 +70,13 @@ static emit_attention_rows add_keys(emit_attention_block *k) {
     *each[j] = l.carried[j];
   }
   k->first_key = l.iv;
-  emit_attention_scores(k, scores);
-  emit_attention_softmax(k, scores, &rows);
-  emit_attention_values(k, rows.values);
+  if (k->t.c.mma) {
+    emit_attention_mma_add_keys(k, &rows);
+  } else {
+    emit_attention_scores(k, scores);
+    emit_attention_softmax(k, scores, &rows);
+    emit_attention_values(k, scores, rows.values);
+  }
   for (int j = 0; j < n; j++) {
     values[j] = *each[j];
   }
@@ -84,29 +88,41 @@ static emit_attention_rows add_keys(emit_attention_block *k) {
   return rows;
 }
 
+/* Sets which rows and keys the thread has, and allocates shared memory. */
+static void begin_groups(emit_attention_block *k) {
+  const emit_ir *ir = k->ir;
+  int64_t weights = GROUPS * k->t.c.rows * LANES * k->t.c.keys;
+  k->lane = emit_modulo(ir, k->thread, LANES);
+  k->group = emit_over(ir, k->thread, LANES);
+  k->row_group = emit_over(ir, k->group, k->t.c.parts);
+  k->part = emit_modulo(ir, k->group, k->t.c.parts);
+  k->own_key = emit_add(ir, emit_times(ir, k->part, LANES * k->t.c.keys), k->lane);
+  k->q = emit_shared_memory(&k->w, k->element, k->t.rows * k->t.padded, 64);
+  k->weights = emit_shared_memory(&k->w, k->element, weights, 64);
+  k->staged = emit_shared_memory(&k->w, k->element, k->t.staged, 64);
+}
+
 /* Divides the step's number into batch, tile and split, and sets the grid. */
 static void begin_tile(emit_attention_block *k) {
   const emit_ir *ir = k->ir;
   emit_indexer *x = &k->w.e.x;
-  int64_t weights = GROUPS * k->t.c.rows * LANES * k->t.c.keys;
   dim tiles = dim_ceildiv(x->sizes->table, k->a.rows, k->t.rows);
   k->split = emit_modulo(ir, k->w.begin, k->t.c.splits);
   k->tile = emit_over(ir, k->w.begin, k->t.c.splits);
   k->batch = emit_over_size(x, k->tile, tiles);
   k->first_row = emit_times(ir, emit_modulo_size(x, k->tile, tiles), k->t.rows);
-  k->lane = emit_modulo(ir, k->thread, LANES);
-  k->group = emit_over(ir, k->thread, LANES);
-  k->row_group = emit_over(ir, k->group, k->t.c.parts);
-  k->part = emit_modulo(ir, k->group, k->t.c.parts);
-  k->q = emit_shared_memory(&k->w, k->element, k->t.rows * k->t.padded, 64);
-  k->weights = emit_shared_memory(&k->w, k->element, weights, 64);
-  k->staged = emit_shared_memory(&k->w, k->element, k->t.staged, 64);
   k->w.info->grid = dim_mul(x->sizes->table, dim_mul(x->sizes->table, k->a.batches, tiles), k->t.c.splits);
 }
 
 static void write_tile(emit_attention_block *k) {
   begin_tile(k);
-  emit_attention_load_rows(k);
+  if (k->t.c.mma) {
+    emit_attention_mma_begin(k);
+    emit_attention_mma_load_rows(k);
+  } else {
+    begin_groups(k);
+    emit_attention_load_rows(k);
+  }
   emit_attention_rows rows = add_keys(k);
   emit_attention_finish(k, &rows);
 }
@@ -120,7 +136,7 @@ status emit_block_attention_kernel(emit_module *m, const char *name, const hlo_i
   TRY(emit_writer_begin(&k->w, m, name, i, options, k->t.c.splits > 1 ? EMIT_PARTS_BUFFERS : 0, info));
   k->ir = k->w.e.w;
   k->element = emit_register_type(k->ir, k->t.type);
-  emit_block_team(&k->w, THREADS, THREADS);
+  emit_block_team(&k->w, (uint32_t)k->t.threads, (uint32_t)k->t.threads);
   k->thread = emit_thread_number(&k->w);
   /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
   LLVMBasicBlockRef after = emit_if_begin(k->ir, emit_icmp(k->ir, LLVMIntSLT, k->w.begin, k->w.end));

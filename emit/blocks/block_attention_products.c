@@ -14,8 +14,7 @@ LLVMValueRef emit_attention_at(const emit_attention_block *k, LLVMValueRef base,
 }
 
 LLVMValueRef emit_attention_row_in_tile(const emit_attention_block *k, int64_t r) {
-  int64_t groups = EMIT_ATTENTION_GROUPS / k->t.c.parts; /* those with rows of their own */
-  return emit_add(k->ir, k->row_group, emit_i64(k->ir, r * groups));
+  return emit_add(k->ir, k->row_group, emit_i64(k->ir, r * k->t.row_step));
 }
 
 LLVMValueRef emit_attention_row(const emit_attention_block *k, int64_t r) {
@@ -33,45 +32,43 @@ static LLVMValueRef load_vector(const emit_attention_block *k, LLVMValueRef base
 /* --- factors --- */
 
 /* Returns the index of an element of a dot's result. */
-static const emit_index *result_index(emit_attention_block *k, const hlo_instr *dot, LLVMValueRef row, dim columns,
-                                      LLVMValueRef column) {
+static const emit_index *result_index(emit_attention_block *k, const hlo_instr *dot, emit_pos row, emit_pos column) {
   emit_indexer *x = &k->w.e.x;
   dim *dims = ARENA_NEW_N(k->ir->arena, dim, 3);
   dims[0] = k->a.batches;
   dims[1] = k->a.rows;
-  dims[2] = columns;
+  dims[2] = dot == k->a.qk ? k->a.keys : k->t.width;
   emit_index *at = emit_index_new(x, 3, dims);
   emit_axis_at(at, 0, emit_pos_at(k->batch, 1));
-  emit_axis_at(at, 1, emit_pos_at(row, 1));
-  emit_axis_at(at, 2, emit_pos_at(column, 1));
+  emit_axis_at(at, 1, row);
+  emit_axis_at(at, 2, column);
   return emit_index_reshape(x, at, dot->shapes[0].rank, dot->shapes[0].dims);
 }
 
-/* Returns a factor of the dot, for sum number `sum`. */
-static LLVMValueRef factor(emit_attention_block *k, const hlo_instr *dot, uint32_t operand, const emit_index *at,
-                           LLVMValueRef sum) {
+LLVMValueRef emit_attention_operand(emit_attention_block *k, const hlo_instr *dot, uint32_t operand, emit_pos position,
+                                    emit_pos sum) {
   emit_indexer *x = &k->w.e.x;
+  emit_pos zero = emit_pos_const(x, 0);
+  const emit_index *at = result_index(k, dot, operand ? zero : position, operand ? position : zero);
   dim *extents = ARENA_NEW_N(k->ir->arena, dim, SHAPE_MAX_RANK + 1);
   extents[SHAPE_MAX_RANK] = emit_attention_sums(dot);
   int n = emit_contracted_extents(dot, extents);
   emit_index *flat = emit_index_new(x, 1, extents + SHAPE_MAX_RANK);
-  emit_axis_at(flat, 0, emit_pos_at(sum, 1));
+  emit_axis_at(flat, 0, sum);
   return emit_factor(&k->w.e, dot, operand, at, emit_index_reshape(x, flat, n, extents)).v;
 }
 
 /* Returns the element of q or k at a row or key and a sum.  Sums beyond the end are 0. */
-static LLVMValueRef head_element(emit_attention_block *k, uint32_t operand, LLVMValueRef row, LLVMValueRef key,
-                                 LLVMValueRef sum) {
+static LLVMValueRef head_element(emit_attention_block *k, uint32_t operand, LLVMValueRef position, LLVMValueRef sum) {
   const emit_ir *ir = k->ir;
   bool full = k->t.padded == k->t.sums;
   LLVMValueRef safe = full ? sum : emit_lesser(ir, sum, emit_i64(ir, k->t.sums - 1));
-  LLVMValueRef v = factor(k, k->a.qk, operand, result_index(k, k->a.qk, row, k->a.keys, key), safe);
+  LLVMValueRef v = emit_attention_operand(k, k->a.qk, operand, emit_pos_at(position, 1), emit_pos_at(safe, 1));
   LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, sum, emit_i64(ir, k->t.sums));
   return full ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
 }
 
-/* Returns true if neighbouring elements of the operand in memory belong to neighbouring sums. */
-static bool has_sums_innermost(const hlo_instr *dot, uint32_t operand) {
+bool emit_attention_has_sums_innermost(const hlo_instr *dot, uint32_t operand) {
   const hlo_attr *c = hlo_attr_of(dot, operand ? HLO_ATTR_RHS_CONTRACT : HLO_ATTR_LHS_CONTRACT);
   return c->n > 0 && emit_is_innermost(dot->operands[operand], (int)c->ints[c->n - 1]);
 }
@@ -85,7 +82,7 @@ void emit_attention_load_rows(emit_attention_block *k) {
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   LLVMValueRef row = emit_add(ir, k->first_row, emit_over(ir, l.iv, k->t.padded));
   row = emit_attention_within(k, row, k->a.rows);
-  LLVMValueRef v = head_element(k, 0, row, emit_i64(ir, 0), emit_modulo(ir, l.iv, k->t.padded));
+  LLVMValueRef v = head_element(k, 0, row, emit_modulo(ir, l.iv, k->t.padded));
   LLVMBuildStore(ir->builder, v, emit_attention_at(k, k->q, l.iv));
   emit_table_release(k->w.e.x.table, mark);
   emit_loop_end(ir, &l, NULL);
@@ -103,15 +100,14 @@ typedef struct part {
  * the last ones, so that nothing outside of an array is read. */
 static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *ir = k->ir;
-  LLVMValueRef zero = emit_i64(ir, 0);
   key = emit_attention_within(k, emit_add(ir, k->first_key, key), k->a.keys);
   column = emit_add(ir, p->first, column);
   if (p->dot == k->a.qk) {
-    return head_element(k, 1, zero, key, column);
+    return head_element(k, 1, key, column);
   }
   bool full = k->t.strips * k->t.strip == k->t.width;
   column = full ? column : emit_lesser(ir, column, emit_i64(ir, k->t.width - 1));
-  return factor(k, p->dot, 1, result_index(k, p->dot, zero, k->t.width, column), key);
+  return emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(key, 1));
 }
 
 /* Brings the part into shared memory; then all threads may read it. */
@@ -146,7 +142,6 @@ static void multiply_scores(const emit_attention_block *k, LLVMValueRef first, L
   const emit_ir *ir = k->ir;
   int64_t rows = k->t.c.rows, keys = k->t.c.keys, pitch = k->t.chunk + VECTOR;
   LLVMValueRef q[EMIT_ATTENTION_ROWS], other[EMIT_ATTENTION_KEYS];
-  LLVMValueRef key = emit_add(ir, emit_times(ir, k->part, LANES * keys), k->lane);
   for (int64_t s = 0; s < k->t.chunk; s += VECTOR) {
     for (int64_t r = 0; r < rows; r++) {
       LLVMValueRef row = emit_attention_row_in_tile(k, r);
@@ -154,7 +149,7 @@ static void multiply_scores(const emit_attention_block *k, LLVMValueRef first, L
       q[r] = load_vector(k, k->q, at, VECTOR);
     }
     for (int64_t j = 0; j < keys; j++) {
-      LLVMValueRef at = emit_times(ir, emit_add(ir, key, emit_i64(ir, j * LANES)), pitch);
+      LLVMValueRef at = emit_times(ir, emit_add(ir, k->own_key, emit_i64(ir, j * LANES)), pitch);
       other[j] = load_vector(k, k->staged, emit_add(ir, at, emit_i64(ir, s)), VECTOR);
     }
     for (int64_t n = 0; n < rows * keys * VECTOR; n++) {
@@ -173,7 +168,7 @@ void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores) {
   }
   emit_loop l;
   emit_loop_begin(ir, &l, emit_i64(ir, 0), emit_i64(ir, k->t.padded), k->t.chunk, true, n, scores);
-  const part p = {k->a.qk, k->t.chunk, k->t.chunk + VECTOR, has_sums_innermost(k->a.qk, 1), l.iv};
+  const part p = {k->a.qk, k->t.chunk, k->t.chunk + VECTOR, emit_attention_has_sums_innermost(k->a.qk, 1), l.iv};
   load_part(k, &p);
   for (int j = 0; j < n; j++) {
     scores[j] = l.carried[j];
@@ -217,9 +212,23 @@ static void multiply_values(const emit_attention_block *k, LLVMValueRef *sums, i
   }
 }
 
-void emit_attention_values(emit_attention_block *k, LLVMValueRef *values) {
+/* Stores the thread's weights to shared memory. */
+static void store_weights(const emit_attention_block *k, const LLVMValueRef *weights) {
+  const emit_ir *ir = k->ir;
+  int64_t rows = k->t.c.rows, keys = k->t.c.keys;
+  for (int64_t j = 0; j < rows * keys; j++) {
+    LLVMValueRef row = emit_add(ir, emit_times(ir, k->group, rows), emit_i64(ir, j / keys));
+    LLVMValueRef first = emit_add(ir, emit_times(ir, row, LANES * keys), k->lane);
+    LLVMBuildStore(ir->builder, weights[j],
+                   emit_attention_at(k, k->weights, emit_add(ir, first, emit_i64(ir, j % keys * LANES))));
+  }
+}
+
+void emit_attention_values(emit_attention_block *k, const LLVMValueRef *weights, LLVMValueRef *values) {
+  store_weights(k, weights); /* others read them behind the first barrier */
   for (int64_t j = 0; j < k->t.strips; j++) {
-    const part p = {k->a.pv, k->t.strip, k->t.strip, !has_sums_innermost(k->a.pv, 1), emit_i64(k->ir, j * k->t.strip)};
+    const part p = {k->a.pv, k->t.strip, k->t.strip, !emit_attention_has_sums_innermost(k->a.pv, 1),
+                    emit_i64(k->ir, j * k->t.strip)};
     load_part(k, &p);
     multiply_values(k, values + j, k->t.strips);
   }

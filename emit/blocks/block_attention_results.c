@@ -7,8 +7,6 @@
 #include "emit/contraction/attention_internal.h"
 #include "emit/kernel/block.h"
 
-enum { THREADS = EMIT_ATTENTION_THREADS };
-
 /* --- the results --- */
 
 /* Stores a result, which is that of pv or a transpose of it. */
@@ -231,7 +229,7 @@ static void leave_element(emit_attention_block *k, LLVMValueRef in_tile, LLVMVal
 static void join_tile(emit_attention_block *k, left l, use_fn *use) {
   const emit_ir *ir = k->ir;
   emit_loop each;
-  emit_loop_begin(ir, &each, k->thread, emit_i64(ir, k->t.rows * k->t.width), THREADS, false, 0, NULL);
+  emit_loop_begin(ir, &each, k->thread, emit_i64(ir, k->t.rows * k->t.width), k->t.threads, false, 0, NULL);
   LLVMValueRef in_tile = emit_over(ir, each.iv, k->t.width), column = emit_modulo(ir, each.iv, k->t.width);
   LLVMBasicBlockRef after = begin_if_row(k, emit_add(ir, k->first_row, in_tile));
   uint32_t mark = emit_table_mark(k->w.e.x.table);

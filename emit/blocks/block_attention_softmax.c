@@ -8,15 +8,13 @@
 #include "emit/kernel/block.h"
 #include "emit/llvm/math.h"
 
-enum { LANES = EMIT_ATTENTION_LANES };
-
 LLVMValueRef emit_attention_within(emit_attention_block *k, LLVMValueRef p, dim n) {
   LLVMValueRef last = LLVMBuildNSWSub(k->ir->builder, emit_size(&k->w.e.x, n), emit_i64(k->ir, 1), "");
   return emit_lesser(k->ir, p, last);
 }
 
 LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, emit_attention_join *join) {
-  for (unsigned half = LANES / 2; half >= 1; half /= 2) {
+  for (unsigned half = (unsigned)k->t.lanes / 2; half >= 1; half /= 2) {
     x = join(k->ir, x, emit_lane_xor(&k->w, x, half));
   }
   return x;
@@ -82,14 +80,20 @@ LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, L
 
 /* --- a tile of keys --- */
 
+/* Returns the number of key number j of the thread. */
+static LLVMValueRef key_of(const emit_attention_block *k, int64_t j) {
+  int64_t at = k->t.c.mma ? j / 2 * EMIT_MMA_COLUMNS + j % 2 : j * k->t.lanes;
+  return emit_add(k->ir, k->first_key, emit_add(k->ir, k->own_key, emit_i64(k->ir, at)));
+}
+
 /* Replaces the dots of a row by the operands of the softmax, which are -infinity for keys that do not exist.  Returns
  * the largest one of the group. */
 static LLVMValueRef finish_scores(emit_attention_block *k, LLVMValueRef row, LLVMValueRef *scores) {
   const emit_ir *ir = k->ir;
   int64_t keys = k->t.c.keys;
-  LLVMValueRef most = NULL, first = emit_add(ir, k->first_key, emit_times(ir, k->part, LANES * keys));
+  LLVMValueRef most = NULL;
   for (int64_t j = 0; j < keys; j++) {
-    LLVMValueRef key = emit_add(ir, first, emit_add(ir, k->lane, emit_i64(ir, j * LANES)));
+    LLVMValueRef key = key_of(k, j);
     LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, key, emit_size(&k->w.e.x, k->a.keys));
     const emit_index *place = place_of(k, row, emit_attention_within(k, key, k->a.keys));
     LLVMValueRef x = value_from(k, k->a.scores, hlo_result(k->a.qk, 0), place, scores[j]);
@@ -99,17 +103,13 @@ static LLVMValueRef finish_scores(emit_attention_block *k, LLVMValueRef row, LLV
   return emit_attention_join_lanes(k, most, emit_larger);
 }
 
-/* Stores row number r of the group's weights, and returns the sum of the thread's. */
-static LLVMValueRef raise(emit_attention_block *k, int64_t r, const LLVMValueRef *scores, LLVMValueRef shift) {
+/* Replaces the operands of the softmax of a row by its weights, and returns the sum of the thread's. */
+static LLVMValueRef raise(emit_attention_block *k, LLVMValueRef *scores, LLVMValueRef shift) {
   const emit_ir *ir = k->ir;
-  int64_t keys = k->t.c.keys;
-  LLVMValueRef all = NULL, row = emit_add(ir, emit_times(ir, k->group, k->t.c.rows), emit_i64(ir, r));
-  LLVMValueRef first = emit_add(ir, emit_times(ir, row, LANES * keys), k->lane);
-  for (int64_t j = 0; j < keys; j++) {
-    LLVMValueRef x = emit_math(ir, HLO_EXP, LLVMBuildFSub(ir->builder, scores[j], shift, ""), NULL);
-    LLVMValueRef to = emit_attention_at(k, k->weights, emit_add(ir, first, emit_i64(ir, j * LANES)));
-    LLVMBuildStore(ir->builder, x, to);
-    all = all ? emit_sum(ir, all, x) : x;
+  LLVMValueRef all = NULL;
+  for (int64_t j = 0; j < k->t.c.keys; j++) {
+    scores[j] = emit_math(ir, HLO_EXP, LLVMBuildFSub(ir->builder, scores[j], shift, ""), NULL);
+    all = all ? emit_sum(ir, all, scores[j]) : scores[j];
   }
   return all;
 }
@@ -122,7 +122,7 @@ void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_
     LLVMValueRef most = emit_larger(ir, finish_scores(k, row, own), rows->most[r]);
     LLVMValueRef shift = emit_attention_shift(k, row, most);
     LLVMValueRef factor = emit_attention_factor(k, rows->most[r], rows->shift[r], shift);
-    LLVMValueRef all = raise(k, r, own, emit_attention_usable(k, shift));
+    LLVMValueRef all = raise(k, own, emit_attention_usable(k, shift));
     rows->most[r] = most;
     rows->shift[r] = shift;
     rows->total[r] = emit_fma(ir, rows->total[r], factor, all);

@@ -185,14 +185,23 @@ static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how,
   return found ? i : NULL;
 }
 
-/* Returns true if p is exp(scores - shift) / total, where shift comes from the maximum of the scores, and total from
- * the sum of exp.  Sets these members of *a. */
+/* Returns p, or what is rounded to p: softmax is computed in f32, and its result is a factor of a smaller type. */
+static hlo_value before_rounding(hlo_attention *a, hlo_value p) {
+  hlo_value wide, rounded;
+  bool rounds = hlo_match(p, P_RESHAPED(P_AS(&rounded, P_OP(HLO_CONVERT, P_ANY(&wide))))) &&
+                dtype_is_float(hlo_type(wide)) && dtype_is_float(hlo_type(rounded)) &&
+                dtype_bytes(hlo_type(rounded)) < dtype_bytes(hlo_type(wide));
+  return rounds && match(a, p, P_RESHAPED(P_OP(HLO_CONVERT, P_ANY(&wide)))) ? wide : p;
+}
+
+/* Returns true if p is exp(scores - shift) / total, perhaps rounded, where shift comes from the maximum of the scores,
+ * and total from the sum of exp.  Sets these members of *a. */
 static bool find_softmax(hlo_attention *a, hlo_value p) {
   hlo_row_space s;
   hlo_value exp, shifts, totals;
   const hlo_pattern *exponent = P_OP(HLO_SUB, P_RESHAPED(P_ANY(&a->scores)), P_ANY(&shifts));
   const hlo_pattern *weight = P_AS(&exp, P_OP(HLO_EXP, P_RESHAPED(exponent)));
-  if (!match(a, p, P_RESHAPED(P_OP(HLO_DIV, P_RESHAPED(weight), P_ANY(&totals))))) {
+  if (!match(a, before_rounding(a, p), P_RESHAPED(P_OP(HLO_DIV, P_RESHAPED(weight), P_ANY(&totals))))) {
     return false;
   }
   a->exp = exp.def;

@@ -3,6 +3,8 @@
  *
  *     result[b, m, :] = sum over n of softmax_n(scores(q[b, m, :] . k[b, n, :])) v[b, n, :]
  *
+ * The softmax may be computed in a wider type of floats, and its result rounded to that of v.
+ *
  * Pass attention makes it a fusion of kind attention, and emit/contraction/attention.h emits the fusion as one kernel;
  * both recognise it with this file.  The arrays between the dots have one row for each [b, m], and the elements of a
  * row are contiguous. */

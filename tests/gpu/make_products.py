@@ -1,5 +1,5 @@
-"""make_products.py FOLDER: writes models whose products GPUs compute in tiles in shared memory, on tensor cores if possible,
-and one that copies bytes from an odd address."""
+"""make_products.py FOLDER: writes models whose products or attention GPUs compute in tiles in shared memory, on tensor
+cores if possible, and models that load vectors of bytes from odd addresses."""
 import sys
 
 import numpy as np
@@ -29,6 +29,10 @@ for bits, kind, tensor in ((16, np.float16, TensorProto.FLOAT16), (32, np.float3
     save(f"conv{bits}", [helper.make_node("Conv", ["x", "w", "b"], ["y"], pads=[1, 1, 1, 1])],
          [("x", tensor, [2, 16, 12, "rows"])], [("y", tensor, [2, 64, 12, "rows"])],
          [array("w", kind, 64, 16, 3, 3), array("b", kind, 64)])
+    nodes = [helper.make_node("Transpose", ["k"], ["kt"], perm=[0, 2, 1]), helper.make_node("MatMul", ["q", "kt"], ["s"]),
+             helper.make_node("Softmax", ["s"], ["p"]), helper.make_node("MatMul", ["p", "v"], ["y"])]
+    save(f"attention{bits}", nodes, [("q", tensor, [2, "rows", 64]), ("k", tensor, [2, "keys", 64]),
+                                     ("v", tensor, [2, "keys", 64])], [("y", tensor, [2, "rows", 64])], [])
 save("matmul8", [helper.make_node("MatMulInteger", ["x", "w", "zero"], ["y"])], [("x", TensorProto.UINT8, ["rows", 160])],
      [("y", TensorProto.INT32, ["rows", 96])],
      [numpy_helper.from_array(rng.integers(-128, 128, (160, 96)).astype(np.int8), "w"),

@@ -77,6 +77,36 @@ START_TEST(attention_or_not) {
 }
 END_TEST
 
+/* The softmax of f16 in f32, as operator Softmax is imported. */
+static const char rounded[] =
+    "(%q: f16[3,4], %k: f16[5,4], %v: f16[5,6]) {\n"
+    "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f16[3,5]\n"
+    "%x = convert(%qk) {saturate=true, rounding=nearest} : f32[3,5]\n"
+    "%m = reduce(%x) {dimensions=[1], reducer=maximum} : f32[3]\n"
+    "%ms = broadcast(%m) {dimensions=[0]} : f32[3,5]\n%d = subtract(%x, %ms) : f32[3,5]\n"
+    "%e = exponential(%d) : f32[3,5]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[3]\n"
+    "%ss = broadcast(%s) {dimensions=[0]} : f32[3,5]\n%w = divide(%e, %ss) : f32[3,5]\n"
+    "%p = convert(%w) {saturate=true, rounding=nearest} : f16[3,5]\n"
+    "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f16[3,6]\nreturn %pv }";
+
+START_TEST(weights_are_rounded) {
+  static const text_change changes[] = {
+      {"%p = convert(%w)", "%p1 = reshape(%w) : f32[3,5] %p = convert(%p1)", true},
+      {"%p = convert(%w)", "%n = convert(%w) {saturate=true, rounding=nearest} : s32[3,5] %p = convert(%n)",
+       false}, /* to integers */
+      {"%p = convert(%w)", "%n = convert(%ss) {saturate=true, rounding=nearest} : f16[3,5] %p = convert(%ss)", false},
+      {"return %pv", "return %pv, %p", false},
+      {"return %pv", "return %pv, %w", false},
+  };
+  hlo_computation *c = parse_entry(memory, rounded);
+  hlo_attention a;
+  ck_assert(hlo_find_attention(c->roots[0].def, 0, &a));
+  ck_assert(is_member(&a, HLO_CONVERT) && a.exp->op == HLO_EXP && a.scores.def->op == HLO_CONVERT);
+  ck_assert_uint_eq(a.n, 9); /* all but the two broadcasts */
+  CHECK_CHANGES(memory, rounded, changes, find);
+}
+END_TEST
+
 /* The same with any number of queries, n, and of keys, n+m. */
 static const char any_size[] =
     "(%q: f32[b,2,n,4], %k: f32[b,2,n+m,4], %v: f32[b,2,n+m,6], %mask: f32[m], %other: f32[b,2,m,6]) {\n"
@@ -112,6 +142,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, parts_are_captured);
   tcase_add_test(t, attention_or_not);
+  tcase_add_test(t, weights_are_rounded);
   tcase_add_test(t, sizes_are_symbols);
   return run_suite("attention", t);
 }

@@ -12,9 +12,10 @@
 #include "tests/unit/emit/kernel_case.h"
 #include "tests/unit/emit/sizes_case.h"
 
-static const emit_block_attention tiles[] = {{1, 4, 1, 1},  {2, 2, 1, 1},  {4, 2, 1, 1}, {1, 2, 2, 1}, {1, 1, 8, 1},
-                                             {1, 1, 16, 1}, {2, 1, 1, 32}, {1, 2, 4, 8}, {1, 1, 16, 2}};
-enum { TILES = sizeof tiles / sizeof *tiles };
+static const emit_block_attention tiles[] = {{1, 4, 1, 1, 0},  {2, 2, 1, 1, 0}, {4, 2, 1, 1, 0},
+                                             {1, 2, 2, 1, 0},  {1, 1, 8, 1, 0}, {1, 1, 16, 1, 0},
+                                             {2, 1, 1, 32, 0}, {1, 2, 4, 8, 0}, {1, 1, 16, 2, 0}};
+enum { TILES = sizeof tiles / sizeof *tiles, WHOLE_TILES = 6 }; /* blocks share the keys of the others */
 
 static size_t tile; /* the place in tiles[] of the tile that this test uses */
 
@@ -52,10 +53,12 @@ static void check(sizes_cases *c, double tolerance, int rounds) {
  * relative error of its exponential. */
 static const double F32 = 1e-5;
 
+/* Of tiles whose keys are shared by blocks, each has every other text, since they run many blocks. */
 START_TEST(any_sizes) {
   sizes_cases c = {0};
   tile = (size_t)_i;
-  for (size_t k = 0; k < ATTENTION_TEXTS; k++) {
+  bool some = tiles[tile].splits > 1;
+  for (size_t k = some ? tile % 2 : 0; k < ATTENTION_TEXTS; k += some ? 2 : 1) {
     sizes_add_text(&c, attention_texts[k]);
   }
   check(&c, F32, 8);
@@ -94,6 +97,85 @@ START_TEST(small_floats) {
   check(&f16, 2e-2, 8);
   sizes_add_text(&bf16, PLAIN("bf16", "16", "24"));
   check(&bf16, 1.5e-1, 8);
+}
+END_TEST
+
+/* Tensor cores, with whole and divided sums.  On targets without them the config is not used. */
+static const emit_block_attention mma_tiles[] = {{2, 16, 1, 1, 1}, {2, 16, 1, 4, 1}, {2, 8, 1, 1, 1}, {2, 8, 1, 8, 1}};
+enum { MMA_TILES = sizeof mma_tiles / sizeof *mma_tiles };
+
+static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
+  hlo_attention attention;
+  blocks_way(k, a, t, way);
+  ck_assert(hlo_attention_of_fusion(k->i, &attention));
+  if (t->execution == EMIT_BLOCKS && emit_takes_mma_attention(t, &attention)) {
+    emit_block_attention *c = ARENA_NEW(a, emit_block_attention);
+    *c = mma_tiles[tile];
+    c->keys = emit_block_attention_fits(&attention, c) ? c->keys : 8;
+    ck_assert(emit_block_attention_fits(&attention, c));
+    way->config = c;
+    way->scratch_bytes = emit_block_attention_scratch(&attention, c);
+    way->counters = emit_block_attention_counters(&attention, c);
+  }
+}
+
+static void check_mma(sizes_cases *c, double tolerance, int rounds) {
+  for (uint32_t k = 0; k < c->n; k++) {
+    c->items[k].prepare = mma_way;
+    c->items[k].tolerance = tolerance;
+    c->items[k].kind = HLO_FUSION_ATTENTION;
+  }
+  sizes_check_blocks(c, rounds);
+}
+
+/* q and v lie with heads before the elements, as projections do; keys are columns; keys after a row's own are masked.
+ */
+#define LAYOUTS(type)                                                                                               \
+  "(%q0: " type "[b,n,3,32], %k: " type "[b,3,32,m], %v0: " type                                                    \
+  "[b,m,3,32]) {\n"                                                                                                 \
+  "%q = transpose(%q0) {permutation=[0,2,1,3]} : " type                                                             \
+  "[b,3,n,32]\n"                                                                                                    \
+  "%qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : " type                \
+  "[b,3,n,m]\n"                                                                                                     \
+  "%i = iota() {dimension=2} : s32[b,3,n,m]\n%j = iota() {dimension=3} : s32[b,3,n,m]\n"                            \
+  "%on = compare(%i, %j) {comparison=ge} : pred[b,3,n,m]\n%low = constant() {value=" type "[] -inf} : " type        \
+  "[]\n"                                                                                                            \
+  "%lowb = broadcast(%low) {dimensions=[]} : " type "[b,3,n,m]\n%x = select(%on, %qk, %lowb) : " type               \
+  "[b,3,n,m]\n" SOFTMAX(                                                                                            \
+      type "[b,3,n,m]", type "[b,3,n]", "3",                                                                        \
+      "[0,1,2]") "%v = transpose(%v0) {permutation=[0,2,1,3]} : " type                                              \
+                 "[b,3,m,32]\n"                                                                                     \
+                 "%pv = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : " type \
+                 "[b,3,n,32]\n"                                                                                     \
+                 "%y = transpose(%pv) {permutation=[0,2,1,3]} : " type "[b,n,3,32]\nreturn %y\n}"
+
+/* The softmax is that of f32, as operator Softmax is imported. */
+#define ROUNDED(type)                                                                                         \
+  "(%q: " type "[b,n,32], %k: " type "[b,m,32], %v: " type                                                    \
+  "[b,m,32]) {\n"                                                                                             \
+  "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : " type              \
+  "[b,n,m]\n"                                                                                                 \
+  "%x = convert(%qk) {saturate=true, rounding=nearest} : f32[b,n,m]\n" SOFTMAX(                               \
+      "f32[b,n,m]", "f32[b,n]", "2",                                                                          \
+      "[0,1]") "%r = convert(%p) {saturate=true, rounding=nearest} : " type                                   \
+               "[b,n,m]\n"                                                                                    \
+               "%pv = dot(%r, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : " type \
+               "[b,n,32]\nreturn %pv\n}"
+
+/* The tolerances are those of small_floats. */
+START_TEST(tensor_cores) {
+  sizes_cases f16 = {0}, bf16 = {0};
+  tile = (size_t)_i;
+  sizes_add_text(&f16, PLAIN("f16", "16", "24"));
+  sizes_add_text(&f16, PLAIN("f16", "64", "64"));
+  sizes_add_text(&f16, PLAIN("f16", "128", "100"));
+  sizes_add_text(&f16, PLAIN("f16", "7", "1"));
+  sizes_add_text(&f16, LAYOUTS("f16"));
+  sizes_add_text(&f16, ROUNDED("f16"));
+  check_mma(&f16, 2e-2, 12);
+  sizes_add_text(&bf16, PLAIN("bf16", "40", "128"));
+  sizes_add_text(&bf16, LAYOUTS("bf16"));
+  check_mma(&bf16, 1.5e-1, 8);
 }
 END_TEST
 
@@ -155,7 +237,9 @@ static launch compile(emit_block_attention config) {
   const void *object;
   size_t size;
   rt_code *code;
-  hlo_instr *i = kernel_parse(kernel_add(&c, 0, "f32[2,5,16]" SIZED("f32", "2", "5", "200", "16")));
+  const char *f32 = "f32[2,70,16]" SIZED("f32", "2", "70", "200", "16");
+  const char *f16 = "f16[2,70,16]" SIZED("f16", "2", "70", "200", "16");
+  hlo_instr *i = kernel_parse(kernel_add(&c, 0, config.mma ? f16 : f32));
   hlo_attr_of(i, HLO_ATTR_FUSION)->i = HLO_FUSION_ATTENTION;
   ck_assert(hlo_attention_of_fusion(i, &a) && emit_block_attention_fits(&a, &config));
   ASSERT_OK(emit_target_blocks_host(kernel_arena, &t));
@@ -170,8 +254,8 @@ static launch compile(emit_block_attention config) {
 }
 
 /* Runs all blocks, of which each follows the last one by `stride`, with which their number has no common divisor. */
-static void run_blocks(const launch *l, float *const *operands, int64_t stride, gpu_order order, float *out) {
-  enum { MOST_SCRATCH = 1 << 20, MOST_COUNTERS = 64 };
+static void run_blocks(const launch *l, void *const *operands, int64_t stride, gpu_order order, void *out) {
+  enum { MOST_SCRATCH = 1 << 20, MOST_COUNTERS = 1 << 8 };
   static _Alignas(64) char scratch[MOST_SCRATCH];
   static int32_t counters[MOST_COUNTERS];
   const void *buffers[] = {operands[0], operands[1], operands[2], out, scratch, counters};
@@ -190,29 +274,30 @@ static void run_blocks(const launch *l, float *const *operands, int64_t stride, 
   }
 }
 
-/* The results have the same bits whichever block is the last one of its tile, and in every order of threads. */
+/* The results have the same bits whichever block is the last one of its tile, and in every order of threads, and there
+ * are no races. */
 START_TEST(orders) {
-  static const emit_block_attention configs[] = {{1, 1, 1, 4}, {2, 1, 1, 2}, {1, 1, 4, 4}, {1, 2, 8, 8}};
-  enum { CONFIGS = sizeof configs / sizeof *configs, OPERANDS = 3, MOST = 2 * 200 * 16, RESULTS = 2 * 5 * 16 };
-  float *operands[OPERANDS], first[RESULTS], next[RESULTS];
+  static const emit_block_attention configs[] = {{1, 1, 1, 4, 0}, {2, 1, 1, 2, 0}, {1, 1, 4, 4, 0},
+                                                 {1, 2, 8, 8, 0}, {2, 8, 1, 1, 1}, {2, 16, 1, 4, 1}};
+  enum { OPERANDS = 3, MOST = 2 * 200 * 16, RESULTS = 2 * 70 * 16, BYTES = RESULTS * sizeof(float) };
+  char first[BYTES], next[BYTES];
+  const launch l = compile(configs[_i]);
+  dtype t = hlo_type(l.i->operands[0]);
+  void *operands[OPERANDS];
   for (int p = 0; p < OPERANDS; p++) {
-    operands[p] = arena_alloc_aligned(kernel_arena, MOST * sizeof(float), 64);
-    for (int k = 0; k < MOST; k++) {
-      operands[p][k] = (float)(next_random() >> 40) / (1 << 23) - 1;
+    char *at = operands[p] = arena_alloc_aligned(kernel_arena, MOST * sizeof(float), 64);
+    for (size_t k = 0; k < MOST; k++) {
+      double x = (double)(next_random() >> 40) / (1 << 23) - 1;
+      dtype_store_f64(t, at + k * dtype_bytes(t), x, true, DTYPE_ROUND_NEAREST);
     }
   }
-  for (size_t c = 0; c < CONFIGS; c++) {
-    const launch l = compile(configs[c]);
-    int64_t n = emit_static_grid(&l.info);
-    run_blocks(&l, operands, 1, GPU_FORWARD, first);
-    for (int order = 0; order < GPU_ORDERS; order++) {
-      memset(next, 0xff, sizeof next);
-      run_blocks(&l, operands, n - 1, (gpu_order)order, next);
-      ck_assert_mem_eq(first, next, sizeof first);
-      memset(next, 0xff, sizeof next);
-      run_blocks(&l, operands, 104729, (gpu_order)order, next);
-      ck_assert_mem_eq(first, next, sizeof first);
-    }
+  int64_t n = emit_static_grid(&l.info), strides[] = {n - 1, 104729};
+  memset(first, 0xff, sizeof first);
+  run_blocks(&l, operands, 1, GPU_FORWARD, first);
+  for (int k = 0; k < 2 * GPU_ORDERS; k++) {
+    memset(next, 0xff, sizeof next);
+    run_blocks(&l, operands, strides[k % 2], (gpu_order)(k / 2), next);
+    ck_assert_mem_eq(first, next, sizeof first);
   }
 }
 END_TEST
@@ -247,11 +332,12 @@ int main(void) {
   tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
   tcase_set_timeout(t, 600);
   tcase_add_loop_test(t, any_sizes, 0, TILES);
-  tcase_add_loop_test(t, heads, 0, TILES);
-  tcase_add_loop_test(t, small_floats, 0, TILES);
+  tcase_add_loop_test(t, heads, 0, WHOLE_TILES + 1);
+  tcase_add_loop_test(t, small_floats, 0, WHOLE_TILES + 1);
+  tcase_add_loop_test(t, tensor_cores, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
   tcase_add_loop_test(t, masked_rows, 0, TILES);
-  tcase_add_test(t, orders);
+  tcase_add_loop_test(t, orders, 0, 6);
   tcase_add_test(t, choices);
   return run_suite("block-attention", t);
 }

@@ -41,8 +41,8 @@ static void check(sizes_cases *c, double tolerance, int rounds) {
     c->items[k].prepare = blocks_way;
     c->items[k].tolerance = tolerance;
     c->items[k].kind = HLO_FUSION_ATTENTION;
-    c->items[k].most =
-        tiles[tile].splits > 1 ? 5000 : c->items[k].most; /* there are more blocks, but as many results */
+    /* Where groups or blocks share keys, a block computes few results. */
+    c->items[k].most = tiles[tile].splits > 1 || tiles[tile].parts > 2 ? 2000 : 8000;
   }
   sizes_check_blocks(c, rounds);
 }
@@ -61,7 +61,7 @@ START_TEST(any_sizes) {
   for (size_t k = some ? tile % 2 : 0; k < ATTENTION_TEXTS; k += some ? 2 : 1) {
     sizes_add_text(&c, attention_texts[k]);
   }
-  check(&c, F32, 8);
+  check(&c, F32, 4);
 }
 END_TEST
 
@@ -84,7 +84,7 @@ START_TEST(heads) {
   sizes_add_text(&c, PLAIN("f32", "128", "100"));
   sizes_add_text(&c, PLAIN("f32", "33", "65"));
   sizes_add_text(&c, PLAIN("f64", "20", "40"));
-  check(&c, F32, 8);
+  check(&c, F32, 4);
 }
 END_TEST
 
@@ -94,9 +94,9 @@ START_TEST(small_floats) {
   sizes_cases f16 = {0}, bf16 = {0};
   tile = (size_t)_i;
   sizes_add_text(&f16, PLAIN("f16", "16", "24"));
-  check(&f16, 2e-2, 8);
+  check(&f16, 2e-2, 4);
   sizes_add_text(&bf16, PLAIN("bf16", "16", "24"));
-  check(&bf16, 1.5e-1, 8);
+  check(&bf16, 1.5e-1, 4);
 }
 END_TEST
 
@@ -121,6 +121,7 @@ static void mma_way(const sizes_case *k, arena *a, const emit_target *t, sizes_w
 
 static void check_mma(sizes_cases *c, double tolerance, int rounds) {
   for (uint32_t k = 0; k < c->n; k++) {
+    c->items[k].most = 8000;
     c->items[k].prepare = mma_way;
     c->items[k].tolerance = tolerance;
     c->items[k].kind = HLO_FUSION_ATTENTION;
@@ -172,10 +173,10 @@ START_TEST(tensor_cores) {
   sizes_add_text(&f16, PLAIN("f16", "7", "1"));
   sizes_add_text(&f16, LAYOUTS("f16"));
   sizes_add_text(&f16, ROUNDED("f16"));
-  check_mma(&f16, 2e-2, 12);
+  check_mma(&f16, 2e-2, 4);
   sizes_add_text(&bf16, PLAIN("bf16", "40", "128"));
   sizes_add_text(&bf16, LAYOUTS("bf16"));
-  check_mma(&bf16, 1.5e-1, 8);
+  check_mma(&bf16, 1.5e-1, 4);
 }
 END_TEST
 
@@ -184,7 +185,7 @@ START_TEST(masked_tiles) {
   sizes_cases c = {0};
   tile = (size_t)_i;
   sizes_add_text(&c, attention_masked_tiles);
-  check(&c, F32, 24);
+  check(&c, F32, 12);
 }
 END_TEST
 
@@ -207,7 +208,7 @@ START_TEST(masked_rows) {
       "%s = select(%none, %one, %s0) : f32[n]\n%sb = broadcast(%s) {dimensions=[0]} : f32[n,m]\n"
       "%p = divide(%e, %sb) : f32[n,m]\n"
       "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,8]\nreturn %pv\n}");
-  check(&c, F32, 24);
+  check(&c, F32, 12);
 }
 END_TEST
 
@@ -234,8 +235,6 @@ static launch compile(emit_block_attention config) {
   hlo_attention a;
   emit_target t;
   emit_module *m;
-  const void *object;
-  size_t size;
   rt_code *code;
   const char *f32 = "f32[2,70,16]" SIZED("f32", "2", "70", "200", "16");
   const char *f16 = "f16[2,70,16]" SIZED("f16", "2", "70", "200", "16");
@@ -246,8 +245,7 @@ static launch compile(emit_block_attention config) {
   t.tells_accesses = true;
   ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
   ASSERT_OK(emit_block_attention_kernel(m, "kernel", i, NULL, &config, 0, &l.info));
-  ASSERT_OK(emit_module_object(m, &object, &size));
-  ASSERT_OK(rt_code_load(kernel_arena, (rt_span){object, size}, kernel_resolve, &code));
+  ASSERT_OK(kernel_load(kernel_arena, m, kernel_resolve, &code));
   l.i = i;
   l.fn = (rt_block_fn *)(intptr_t)rt_code_find(code, "kernel");
   return l;

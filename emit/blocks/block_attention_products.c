@@ -97,17 +97,21 @@ typedef struct part {
 } part;
 
 /* Returns the element at a key of the tile and a column of the part.  Keys and columns beyond the end are replaced by
- * the last ones, so that nothing outside of an array is read. */
+ * the last ones, so that nothing outside of an array is read.  The values of keys beyond the end are 0: their weights
+ * are 0, but times an infinite value that would be NaN. */
 static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *ir = k->ir;
-  key = emit_attention_within(k, emit_add(ir, k->first_key, key), k->a.keys);
+  key = emit_add(ir, k->first_key, key);
+  LLVMValueRef safe_key = emit_attention_within(k, key, k->a.keys);
   column = emit_add(ir, p->first, column);
   if (p->dot == k->a.qk) {
-    return head_element(k, 1, key, column);
+    return head_element(k, 1, safe_key, column);
   }
   bool full = k->t.strips * k->t.strip == k->t.width;
   column = full ? column : emit_lesser(ir, column, emit_i64(ir, k->t.width - 1));
-  return emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(key, 1));
+  LLVMValueRef v = emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(safe_key, 1));
+  LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, key, emit_size(&k->w.e.x, k->a.keys));
+  return safe_key == key ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
 }
 
 /* Brings the part into shared memory; then all threads may read it. */

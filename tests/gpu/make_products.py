@@ -46,3 +46,7 @@ for step in (-1, 2, 3):
          [("x", TensorProto.UINT8, ["rows"])], [("y", TensorProto.UINT8, ["fewer"])],
          [numpy_helper.from_array(np.array([n]), name) for name, n in
           (("start", 1 if step > 0 else -2), ("end", 100000 if step > 0 else -100000), ("axes", 0), ("step", step))])
+# Values of 70 keys for attention32, the last of which is infinite: a tile of keys reaches beyond it.
+values = rng.standard_normal((2, 70, 64)).astype(np.float32)
+values[:, -1] = np.inf
+np.save(f"{folder}/infinite_values.npy", values)

@@ -649,6 +649,24 @@ tests_files = \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/input_0.pb \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_0.pb \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_1.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/model.onnx \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_0.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_1.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_2.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_3.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_4.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_5.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_6.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_7.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_8.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_9.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/output_0.pb \
+	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/output_1.pb \
+	tests/fuzz/found/product-of-transposed-heads/model.onnx \
+	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/input_0.pb \
+	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/input_1.pb \
+	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/output_0.pb \
+	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/output_1.pb \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/model.onnx \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/note \
 	tests/fuzz/found/relu-of-a-scalar-reshaped/test_data_set_0/input_0.pb \

@@ -24,7 +24,8 @@ typedef struct emit_attention_tile {
   int64_t lanes;         /* neighbouring threads that have the same rows */
   int64_t rows, keys;    /* of a block's tile */
   int64_t row_step;      /* the distance of a thread's rows */
-  int64_t chunk, padded; /* how many sums of k are in shared memory at a time; the sums, padded to a multiple of it */
+  int64_t chunk, padded; /* how many of the `sums` columns of k are in shared memory at a time; `sums`, rounded up to a
+                            multiple of chunk */
   int64_t vector;        /* neighbouring columns of v of a thread */
   int64_t strip, strips; /* the columns that are in shared memory at a time, and how often */
   dtype factors;         /* if tensor cores multiply: the type of q, k, v and of the rounded exponentials */

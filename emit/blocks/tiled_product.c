@@ -214,6 +214,7 @@ static void copy_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValu
   int64_t n = s->extent * k->tile.sums / COPIED; /* of all threads */
   LLVMBasicBlockRef after =
       n < THREADS ? emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, k->thread, emit_i64(ir, n))) : NULL;
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
   for (int64_t j = 0; j < n; j += THREADS) {
     place p = s->copied;
     LLVMValueRef *line = across ? &p.sum : &p.position;
@@ -221,6 +222,7 @@ static void copy_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValu
     emit_tile_copy_begin(&k->w, &k->g, s->operand, across, k->step.batch, emit_add(ir, s->first, p.position),
                          emit_add(ir, first_sum, p.sum), shared_at(k, s, stage, p.sum, p.position));
   }
+  emit_table_release(k->w.e.x.table, mark);
   if (after) {
     emit_if_end(ir, after);
   }

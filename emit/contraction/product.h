@@ -170,7 +170,8 @@ typedef struct emit_row_cut {
   bool ladder;
   int64_t unit_rows;       /* the number of rows of a unit */
   dim unit_step, row_step; /* the distances in A from unit to unit and from row to row */
-  /* Unless this is a ladder: the number of blocks of each size, and the larger size in units (see emit_gemm_parts). */
+  /* Unless this is a ladder: there are n_large blocks of `large` units, and n_small blocks of one unit less
+   * (emit_gemm_parts). */
   int64_t n_large, n_small, large;
   dim inner;  /* the number of rows in one iteration of the loops around the blocks */
   dim blocks; /* the number of blocks in all iterations together */

@@ -139,8 +139,8 @@ static void rung_of(const kernel *x, int64_t height, LLVMValueRef *from, LLVMVal
   }
 }
 
-/* Writes the blocks of s->height rows among the rows that belong to block numbers [begin, end), in iteration `outer` of
- * the loops around the blocks. */
+/* Writes the loop over one rung of the ladder: of the rows from begin * tile_rows to end * tile_rows, in iteration
+ * `outer` of the outer loops, those that rung_of gives to register blocks of s->height rows. */
 static void write_rung(kernel *x, step *s, LLVMValueRef outer, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = x->k.w.e.w;
   const emit_row_cut *r = &x->k.rows;

@@ -48,8 +48,8 @@ typedef struct emit_axis {
 struct emit_index {
   int rank;
   const dim *dims; /* the extents of the array */
-  /* If not NULL, this is an index of an array of another shape, whose linear position is that of the present index;
-   * `axes` are then not used. */
+  /* If not NULL: an index into an array of another shape with as many elements.  The index that this struct describes
+   * has the same linear position; `axes` are then not used. */
   const emit_index *reshaped;
   emit_axis axes[];
 };

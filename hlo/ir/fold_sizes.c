@@ -23,7 +23,7 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
   if (l) {
     return constant_elements(table_of(v), l, elements);
   }
-  if (v.def->op != HLO_SIZES || hlo_n_ints(v.def, HLO_ATTR_ELEMENTS) > HLO_MAX_SIZES) {
+  if (!v.def || v.def->op != HLO_SIZES || hlo_n_ints(v.def, HLO_ATTR_ELEMENTS) > HLO_MAX_SIZES) {
     return -1;
   }
   uint32_t n = hlo_n_ints(v.def, HLO_ATTR_ELEMENTS);

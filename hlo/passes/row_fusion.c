@@ -109,7 +109,7 @@ static void add(growing *g, const hlo_instr *i) {
   g->n_operands += i->n_operands;
 }
 
-/* --- growing a cluster --- */
+/* --- growing a fusion --- */
 
 /* Marks the instructions that depend on members but are not members.  Returns false if a member depends on such an
  * instruction. */

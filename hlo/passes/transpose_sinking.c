@@ -108,7 +108,8 @@ static bool pad_into_convolution(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_convolution(b, x->operands[0], i->operands[1], &d));
 }
 
-/* Returns true if v is the value with which the reducer's windows are padded. */
+/* Returns true if v is the value with which the reducer's windows are padded; of integers, only the values for sums and
+ * products are recognised. */
 static bool is_identity_of(hlo_reducer r, hlo_value v) {
   dtype t = hlo_type(v);
   switch (r) {

@@ -274,8 +274,8 @@ OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base
                             .CreateDataTransfer = no_transfer,
                             .IsStreamAware = is_stream_aware};
   f->api = api;
-  int minor = minor_version(base); /* the version is read from text, since asking for a newer table would
-                                      print an error */
+  int minor = minor_version(base); /* read from the text of ONNX Runtime's version, since asking it for a newer
+                                      interface than it has would print an error */
   f->early = minor < FIRST_WITH_BODIES;
   f->tells_ranks = minor >= FIRST_WITH_RANKS;
   snprintf(f->name, sizeof f->name, "%s", registered_name && *registered_name ? registered_name : ORT_EP_NAME);

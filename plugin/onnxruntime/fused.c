@@ -138,8 +138,8 @@ static OrtStatus *make_output(const fused *f, OrtKernelContext *context, size_t 
   return f->p->api->GetTensorMutableData(value, data);
 }
 
-/* Makes the run write each output whose size is known to memory of ONNX Runtime.  Sets open[k] to true for the other
- * outputs. */
+/* Makes the run write each output of known size into memory that ONNX Runtime provides.  Sets open[k] to true for the
+ * other outputs. */
 static OrtStatus *place_outputs(const fused *f, OrtKernelContext *context, oxla_run *run, bool *open) {
   for (size_t k = 0; k < f->n_outputs; k++) {
     oxla_tensor t;

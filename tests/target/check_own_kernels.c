@@ -165,8 +165,9 @@ START_TEST(first_few) {
 }
 END_TEST
 
-/* Keys that are sorted already, of which the first few are wanted, in both orders: in one order each item that is read
- * comes before all items kept so far, in the other one none does. */
+/* The first few of 20000 nearly sorted keys, in ascending and in descending order.  The kernel reads the items one
+ * after the other and keeps the best ones so far: in one order nearly every item that it reads takes the place of a
+ * kept one, in the other order nearly none does. */
 START_TEST(sorted_keys) {
   check_own("%0: s32[] \"x\"",
             "%1 = iota() {dimension=0} : s32[20000]\n%2 = broadcast(%0) {dimensions=[]} : s32[20000]\n"

@@ -37,8 +37,8 @@ typedef struct lower_backend {
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  The last buffer
-   * of the thunk is that memory.  NULL means that no instruction needs scratch memory. */
+  /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  It is the
+   * thunk's buffer behind the results.  NULL means that no instruction needs scratch memory. */
   dim (*scratch)(void *data, const hlo_instr *i);
   /* Returns the estimated time of `i`, which is not control flow.  If the member is NULL, all instructions run one
    * after the other. */

@@ -24,7 +24,8 @@
  *   .visible .entry k(.param .align 8 .b8 buffers[8 * n], .param .align 8 .b8 args[8 * m], .param .u64 steps)
  *
  * `buffers` has n addresses of global memory, each a multiple of RT_KERNEL_ALIGN (kernel_abi.h): one for each operand,
- * in order, then one for each result, then one for scratch memory if the kernel needs any.  `args` has the integer
+ * in order, then one for each result, then one for scratch memory if the kernel needs any, and one for
+ * counters if it needs any.  `args` has the integer
  * arguments of the call; a kernel without arguments still has room for one, which it does not read.  Kernels do not ask
  * whether the run was cancelled, so `buffers` has no entry for that. */
 #ifndef RUNTIME_BLOCK_ABI_H

@@ -111,10 +111,11 @@ static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
          emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
 }
 
+/* The kernels round otherwise than plain loops: exponentials of a tile are scaled when a larger score is found. */
 static bool takes_attention(void *data, const hlo_attention *a) {
+  const pass_data *p = data;
   emit_block_attention c;
-  (void)data;
-  return emit_choose_block_attention(a, false, &c);
+  return !p->options->numerics.exact && emit_choose_block_attention(a, false, &c);
 }
 
 static status dump(void *data, const char *file, const hlo_module *m) {

@@ -204,10 +204,19 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   return emit_block_attention_fits(a, &c);
 }
 
+/* Returns true if scores are shifted by at least their maximum, so that no exponential is more than 1: by the maximum
+ * itself, or by a choice of it and another value for rows that have no key. */
+static bool shifts_by_maximum(const hlo_attention *a) {
+  const hlo_instr *i = a->shift.def;
+  return i == a->max || (i->op == HLO_SELECT && (i->operands[1].def == a->max || i->operands[2].def == a->max));
+}
+
 bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a) {
   dtype q = hlo_type(a->qk->operands[0]), k = hlo_type(a->qk->operands[1]);
   dtype p = hlo_type(a->pv->operands[0]), v = hlo_type(a->pv->operands[1]);
-  return (q == DTYPE_F16 || q == DTYPE_BF16) && q == k && q == p && q == v && emit_has_mma(t, q, k);
+  /* exponentials are rounded before they are divided by their sum, and in f16 only those up to 65504 are finite */
+  bool fits = q == DTYPE_BF16 || (q == DTYPE_F16 && shifts_by_maximum(a));
+  return fits && q == k && q == p && q == v && emit_has_mma(t, q, k);
 }
 
 bool emit_choose_mma_attention(const emit_target *t, const hlo_attention *a, bool divides, emit_block_attention *out) {

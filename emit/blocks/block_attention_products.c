@@ -102,7 +102,8 @@ typedef struct part {
 static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *ir = k->ir;
   key = emit_add(ir, k->first_key, key);
-  LLVMValueRef safe_key = emit_attention_within(k, key, k->a.keys);
+  bool whole = dim_is_const(k->a.keys) && k->a.keys % k->t.keys == 0; /* whether no key is beyond the end */
+  LLVMValueRef safe_key = whole ? key : emit_attention_within(k, key, k->a.keys);
   column = emit_add(ir, p->first, column);
   if (p->dot == k->a.qk) {
     return head_element(k, 1, safe_key, column);
@@ -111,7 +112,7 @@ static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMVal
   column = full ? column : emit_lesser(ir, column, emit_i64(ir, k->t.width - 1));
   LLVMValueRef v = emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(safe_key, 1));
   LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, key, emit_size(&k->w.e.x, k->a.keys));
-  return safe_key == key ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
+  return whole ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
 }
 
 /* Brings the part into shared memory; then all threads may read it. */

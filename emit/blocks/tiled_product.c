@@ -36,12 +36,12 @@ typedef struct size_of_all {
   double rows, columns, batch, sums;
 } size_of_all;
 
-/* Returns how many blocks compute the result in tiles of so many rows and columns of a thread, if sums are whole; and
- * into how many parts they should be divided. */
+/* Returns how many blocks compute the result in tiles of so many rows and columns of a thread, if sums are whole. */
 static double blocks_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
   return ceil(s->rows / (double)(SIDE * row_side)) * ceil(s->columns / (double)(SIDE * column_side)) * s->batch;
 }
 
+/* Returns into how many parts the sums should then be divided. */
 static int64_t parts_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
   return emit_choose_parts(blocks_of(s, row_side, column_side), s->sums);
 }

@@ -32,8 +32,8 @@ STATUS_MUST_USE status emit_kernel(emit_module *m, const char *name, const hlo_i
 
 /* A function that writes a kernel for `i` in place of emit_kernel, such as a matrix product in register blocks.
  * `config` is plain bytes that describe the kernel.  An instruction may need several kernels that run one after the
- * other; `phase` is the number of this one.  The buffers are those of emit_kernel, followed by scratch memory if there
- * is any. */
+ * other; `phase` is the number of this one.  The buffers are those of emit_kernel, followed by scratch memory and by
+ * counters (RT_COUNTERS) if there are any. */
 typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                              const void *config, uint32_t phase, emit_kernel_info *info);
 

@@ -5,7 +5,7 @@
 
 /* The bound for buffers of counters.  Their space is made when a program runs, as large as its thunks need, so the
  * bound only has to refuse sizes that no program has. */
-#define MOST_COUNTER_BYTES ((uint64_t)1 << 40)
+#define MOST_COUNTER_BYTES ((uint64_t)1 << 28)
 
 static uint64_t space_bytes(const rt_program *p, const rt_buffer *b) {
   switch (b->space) {

@@ -302,19 +302,20 @@ static status take_run_memory(rt_executable *e, const rt_binding *b, rt_run_memo
   }
   pthread_mutex_unlock(&e->lock);
   if (m && m->bytes >= bytes && m->counter_bytes >= counter_bytes) {
+    status failed = m->counted ? rt_run_memory_clear_counters(m) : NULL;
     *out = m;
-    return NULL;
+    if (failed) {
+      rt_run_memory_destroy(m);
+    }
+    return failed;
   }
   rt_run_memory_destroy(m);
   return rt_run_memory_create(e->target->device, arena_budget(e->arena), e->program, bytes, counter_bytes, out);
 }
 
-/* Keeps the memory for later runs, unless it has counters and the run failed: they may then be other than 0. */
+/* Keeps the memory for later runs. */
 static void give_run_memory(rt_executable *e, rt_run_memory *m, bool failed) {
-  if (failed && m->counters) {
-    rt_run_memory_destroy(m);
-    return;
-  }
+  m->counted = m->counted || (failed && m->counters);
   pthread_mutex_lock(&e->lock);
   m->next = e->spare;
   e->spare = m;

@@ -3,19 +3,20 @@
 
 #include <stdlib.h>
 
-static status upload_zeros(rt_run_memory *m) {
+status rt_run_memory_clear_counters(rt_run_memory *m) {
   void *zeros = calloc(1, m->counter_bytes);
   CHECK_THAT(zeros, STATUS_RESOURCE, "out of memory");
   status failed = rt_memory_copy(m->device, m->stream, RT_UPLOAD, m->counters, zeros, m->counter_bytes);
   failed = rt_memory_await(m->device, m->stream, NULL, failed);
   free(zeros);
+  m->counted = failed != NULL;
   return failed;
 }
 
 static status create_counters(rt_run_memory *m, size_t bytes) {
   TRY(rt_memory_take(m->device, NULL, bytes, "counters of a run", NULL, &m->counters));
   m->counter_bytes = bytes;
-  return upload_zeros(m);
+  return rt_run_memory_clear_counters(m);
 }
 
 static status create_for_device(rt_run_memory *m, const rt_program *p, size_t counter_bytes) {

@@ -13,7 +13,8 @@ typedef struct rt_run_memory {
   size_t bytes;               /* the size of the arena */
   void *arena;
   size_t counter_bytes;
-  void *counters; /* RT_COUNTERS; all bytes are 0, unless a run has failed */
+  void *counters; /* RT_COUNTERS */
+  bool counted;   /* whether counters may be other than 0, since a run has failed */
   rt_stream *stream;
   uint32_t n_in, n_out;
   rt_kept *in, *out;
@@ -24,6 +25,8 @@ typedef struct rt_run_memory {
  * budget must live as long as the memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
                                             size_t counter_bytes, rt_run_memory **out);
+/* Makes all counters 0. */
+STATUS_MUST_USE status rt_run_memory_clear_counters(rt_run_memory *m);
 /* NULL is allowed. */
 void rt_run_memory_destroy(rt_run_memory *m);
 /* Returns the bytes of the arena, of the counters and of the memory for the caller's arrays. */

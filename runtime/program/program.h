@@ -100,7 +100,7 @@ struct rt_thunk {
   /* the index in `nodes` of the node that is a contraction, which takes most of the time; n_nodes if there is none */
   uint32_t contraction;
   uint32_t n_inputs, n_buffers;
-  rt_buffer *buffers; /* the inputs, then the outputs, then scratch memory if the kind needs any */
+  rt_buffer *buffers; /* the inputs, the outputs, scratch memory if the kind needs any, and counters if it needs any */
   uint32_t n_bodies;
   /* the index of the thunk's rt_origin, plus 1; 0 if it is not known.  It is not stored in files */
   uint32_t origin;

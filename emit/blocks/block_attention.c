@@ -12,8 +12,7 @@
 enum {
   SHARED_BYTES = 48 << 10, /* what every GPU has for a block */
   WIDEST = 1024,           /* the largest head */
-  MOST_PARTS = EMIT_ATTENTION_GROUPS,
-  ENOUGH_BLOCKS = 64 /* for a GPU */
+  MOST_PARTS = EMIT_ATTENTION_GROUPS
 };
 
 static dim_table *dims_of(const hlo_attention *a) { return a->pv->parent->module->dims; }
@@ -173,7 +172,7 @@ static int64_t choose_splits(const hlo_attention *a, const emit_block_attention 
   }
   double blocks = emit_likely_size(dims_of(a), tiles_of(a, &t));
   double tiles = emit_likely_size(dims_of(a), a->keys) / (double)t.keys;
-  while (tiles >= FEW_TILES && 2 * splits <= EMIT_MOST_PARTS && blocks * (double)splits < ENOUGH_BLOCKS &&
+  while (tiles >= FEW_TILES && 2 * splits <= EMIT_MOST_PARTS && blocks * (double)splits < EMIT_ENOUGH_BLOCKS &&
          tiles >= (double)(2 * splits)) {
     splits *= 2;
   }
@@ -188,7 +187,7 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   emit_block_attention c = {.rows = 1, .parts = choose_parts(rows, keys), .splits = 1, .mma = 0};
   for (int64_t r = EMIT_ATTENTION_ROWS; c.parts == 1 && c.rows == 1 && r > 1; r /= 2) {
     emit_block_attention more = {r, 1, 1, 1, 0};
-    bool enough = batches * ceil(rows / (double)(EMIT_ATTENTION_GROUPS * r)) >= ENOUGH_BLOCKS;
+    bool enough = batches * ceil(rows / (double)(EMIT_ATTENTION_GROUPS * r)) >= EMIT_ENOUGH_BLOCKS;
     c.rows = enough && emit_block_attention_fits(a, &more) ? r : 1;
   }
   c.keys = c.parts >= MANY_PARTS ? 1 : c.parts > 1 || c.rows == EMIT_ATTENTION_ROWS ? 2 : EMIT_ATTENTION_KEYS;

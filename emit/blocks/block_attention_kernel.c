@@ -38,21 +38,6 @@ static emit_attention_rows no_keys(const emit_attention_block *k) {
   return rows;
 }
 
-/* Sets the range of the block's keys: whole tiles, unless they are the last ones.  It may be empty. */
-static void choose_keys(emit_attention_block *k, LLVMValueRef *from, LLVMValueRef *past) {
-  const emit_ir *ir = k->ir;
-  emit_indexer *x = &k->w.e.x;
-  dim_table *t = x->sizes->table;
-  LLVMValueRef keys = emit_size(x, k->a.keys);
-  *from = emit_i64(ir, 0);
-  *past = keys;
-  if (k->t.c.splits > 1) {
-    dim each = dim_mul(t, dim_ceildiv(t, k->a.keys, k->t.c.splits * k->t.keys), k->t.keys);
-    *from = emit_lesser(ir, emit_times_size(x, k->split, each), keys);
-    *past = emit_lesser(ir, emit_add(ir, *from, emit_size(x, each)), keys);
-  }
-}
-
 static emit_attention_rows add_keys(emit_attention_block *k) {
   const emit_ir *ir = k->ir;
   emit_attention_rows rows = no_keys(k);
@@ -61,10 +46,9 @@ static emit_attention_rows add_keys(emit_attention_block *k) {
   for (int j = 0; j < n; j++) {
     values[j] = *each[j];
   }
-  LLVMValueRef from, past;
-  choose_keys(k, &from, &past);
+  emit_sum_part own = emit_part_of(&k->w.e.x, k->a.keys, k->split, k->t.c.splits, k->t.keys);
   emit_loop l;
-  emit_loop_begin(ir, &l, from, past, k->t.keys, false, n, values);
+  emit_loop_begin(ir, &l, own.from, own.past, k->t.keys, false, n, values);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   for (int j = 0; j < n; j++) {
     *each[j] = l.carried[j];

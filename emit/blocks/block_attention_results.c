@@ -3,6 +3,7 @@
 #include <math.h>
 
 #include "emit/blocks/block_attention_internal.h"
+#include "emit/blocks/sum_parts.h"
 #include "emit/contraction/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/kernel/block.h"
@@ -93,8 +94,8 @@ static left left_at(const emit_attention_block *k, LLVMValueRef base, int64_t n)
 static left left_by_groups(const emit_attention_block *k) { return left_at(k, k->staged, k->t.c.parts); }
 
 static left left_by_blocks(const emit_attention_block *k) {
-  LLVMValueRef scratch = emit_writer_buffer(&k->w, k->w.i->n_operands + k->w.n_results);
-  return left_at(k, emit_attention_at(k, scratch, emit_times(k->ir, k->tile, k->t.left)), k->t.c.splits);
+  return left_at(k, emit_attention_at(k, emit_parts_memory(&k->w), emit_times(k->ir, k->tile, k->t.left)),
+                 k->t.c.splits);
 }
 
 /* What belongs to one element of the result. */
@@ -239,19 +240,13 @@ static void join_tile(emit_attention_block *k, left l, use_fn *use) {
   emit_loop_end(ir, &each, NULL);
 }
 
-static LLVMValueRef counter_of(const emit_attention_block *k) {
-  LLVMValueRef counters = emit_writer_buffer(&k->w, k->w.i->n_operands + k->w.n_results + 1);
-  LLVMValueRef tile = k->tile;
-  return LLVMBuildInBoundsGEP2(k->ir->builder, k->ir->i32, counters, &tile, 1, "");
-}
-
 static void finish_split(emit_attention_block *k, const emit_attention_rows *rows) {
   if (k->t.c.parts > 1) {
     join_tile(k, left_by_groups(k), leave_element);
   } else {
     leave_rows(k, rows);
   }
-  LLVMValueRef last = emit_is_last_block(&k->w, counter_of(k), emit_i64(k->ir, k->t.c.splits));
+  LLVMValueRef last = emit_is_last_block(&k->w, emit_parts_counter(&k->w, k->tile), emit_i64(k->ir, k->t.c.splits));
   LLVMBasicBlockRef unless_last = emit_if_begin(k->ir, last);
   join_tile(k, left_by_blocks(k), store_element);
   emit_if_end(k->ir, unless_last);

@@ -32,7 +32,7 @@ const emit_mma_tile emit_mma_tiles[EMIT_MMA_TILES] = {
     {4, 2, 2, 4, 0, 1, 0}, {2, 2, 2, 2, 0, 1, 0}, {2, 2, 1, 2, 0, 1, 0}, {1, 2, 2, 1, 0, 1, 0}, {1, 2, 1, 2, 0, 1, 0}};
 
 bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) {
-  enum { FEW_SUMS = 16, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
+  enum { FEW_SUMS = 16, FEW_ELEMENTS = 8 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
@@ -48,7 +48,7 @@ bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) 
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
     int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
     /* in proportion to the factors that each processor loads, if all processors get equally many blocks */
-    double cost = fmax(blocks, ENOUGH_BLOCKS / (double)parts) * (high + wide);
+    double cost = fmax(blocks, EMIT_ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;
       *out = emit_mma_tiles[k];
@@ -290,7 +290,7 @@ static void begin_tile(emit_mma_kernel *k) {
   const emit_tile_step *step = &k->step;
   uint32_t r = k->g.row_operand;
   k->step = emit_tile_step_of(&k->w, &k->g, high * k->tile.down, wide * k->tile.across, k->tile.parts);
-  k->own = emit_sums_of_part(&k->w, &k->g, step->part, k->tile.parts, k->sums);
+  k->own = emit_part_of(&k->w.e.x, k->g.sums.total, step->part, k->tile.parts, k->sums);
   k->rows = emit_mma_make_side(k, r, &k->g.rows, high * k->tile.down, step->row, 0);
   k->columns =
       emit_mma_make_side(k, !r, &k->g.columns, wide * k->tile.across, step->column, emit_mma_side_words(k, &k->rows));

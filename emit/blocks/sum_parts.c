@@ -11,9 +11,9 @@
  * longer than storing and adding the parts, which takes some microseconds; that a part of 256 products does so is an
  * estimate, which was not measured. */
 int64_t emit_choose_parts(double blocks, double sums) {
-  enum { ENOUGH_BLOCKS = 64, FEW_SUMS = 256 };
+  enum { FEW_SUMS = 256 };
   int64_t parts = 1;
-  while (2 * parts <= EMIT_MOST_PARTS && blocks * (double)parts < ENOUGH_BLOCKS &&
+  while (2 * parts <= EMIT_MOST_PARTS && blocks * (double)parts < EMIT_ENOUGH_BLOCKS &&
          sums >= (double)(2 * parts * FEW_SUMS)) {
     parts *= 2;
   }
@@ -32,18 +32,22 @@ dim emit_parts_scratch(const hlo_instr *i, int64_t parts) {
   return dim_mul(t, elements_of(t, c), parts * (int64_t)dtype_bytes(sum_type(c)));
 }
 
-emit_sum_part emit_sums_of_part(const emit_writer *w, const emit_tile_geometry *g, LLVMValueRef part, int64_t parts,
-                                int64_t step) {
-  const emit_ir *ir = w->e.w;
-  const emit_indexer *x = &w->e.x;
-  LLVMValueRef total = emit_size(x, g->sums.total);
+emit_sum_part emit_part_of(const emit_indexer *x, dim total, LLVMValueRef part, int64_t parts, int64_t step) {
+  LLVMValueRef end = emit_size(x, total);
   if (parts == 1) {
-    return (emit_sum_part){emit_i64(ir, 0), total};
+    return (emit_sum_part){emit_i64(x->w, 0), end};
   }
   dim_table *t = x->sizes->table;
-  dim each = dim_mul(t, dim_ceildiv(t, g->sums.total, parts * step), step);
-  LLVMValueRef from = emit_lesser(ir, emit_times_size(x, part, each), total);
-  return (emit_sum_part){from, emit_lesser(ir, emit_add(ir, from, emit_size(x, each)), total)};
+  dim each = dim_mul(t, dim_ceildiv(t, total, parts * step), step);
+  LLVMValueRef from = emit_lesser(x->w, emit_times_size(x, part, each), end);
+  return (emit_sum_part){from, emit_lesser(x->w, emit_add(x->w, from, emit_size(x, each)), end)};
+}
+
+LLVMValueRef emit_parts_memory(const emit_writer *w) { return emit_writer_buffer(w, w->i->n_operands + w->n_results); }
+
+LLVMValueRef emit_parts_counter(const emit_writer *w, LLVMValueRef tile) {
+  LLVMValueRef counters = emit_writer_buffer(w, w->i->n_operands + w->n_results + 1);
+  return LLVMBuildInBoundsGEP2(w->e.w->builder, w->e.w->i32, counters, &tile, 1, "");
 }
 
 /* Returns the position in scratch memory of a part of the element at index `at` of the contraction's result. */
@@ -57,8 +61,7 @@ static emit_pos place_of(const emit_writer *w, const hlo_instr *c, LLVMValueRef 
 static LLVMValueRef address_of(const emit_writer *w, const hlo_instr *c, LLVMValueRef part, const emit_index *at) {
   const emit_ir *ir = w->e.w;
   emit_pos p = place_of(w, c, part, at);
-  LLVMValueRef scratch = emit_writer_buffer(w, w->i->n_operands + w->n_results);
-  return LLVMBuildInBoundsGEP2(ir->builder, emit_register_type(ir, sum_type(c)), scratch, &p.base, 1, "");
+  return LLVMBuildInBoundsGEP2(ir->builder, emit_register_type(ir, sum_type(c)), emit_parts_memory(w), &p.base, 1, "");
 }
 
 void emit_store_part(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, LLVMValueRef row,
@@ -88,16 +91,11 @@ static LLVMValueRef sum_of_parts(const emit_writer *w, const hlo_instr *c, int64
   return sum.v;
 }
 
-static LLVMValueRef counter_of(const emit_writer *w, LLVMValueRef tile) {
-  LLVMValueRef counters = emit_writer_buffer(w, w->i->n_operands + w->n_results + 1);
-  return LLVMBuildInBoundsGEP2(w->e.w->builder, w->e.w->i32, counters, &tile, 1, "");
-}
-
 void emit_join_parts(emit_writer *w, const emit_tile_geometry *g, const emit_tile_step *step, int64_t rows,
                      int64_t columns, int64_t parts) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
-  LLVMValueRef last = emit_is_last_block(w, counter_of(w, step->tile), emit_i64(ir, parts));
+  LLVMValueRef last = emit_is_last_block(w, emit_parts_counter(w, step->tile), emit_i64(ir, parts));
   LLVMBasicBlockRef unless_last = emit_if_begin(ir, last);
   emit_loop l;
   emit_loop_begin(ir, &l, emit_thread_number(w), emit_i64(ir, rows * columns), w->info->threads, true, 0, NULL);

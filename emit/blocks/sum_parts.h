@@ -17,6 +17,12 @@ enum { EMIT_MOST_PARTS = 32 };
 /* How many buffers a kernel has behind the results if sums are divided: scratch memory for the parts, and the tiles'
  * counters, s32, which are 0 before and after a launch. */
 enum { EMIT_PARTS_BUFFERS = 2 };
+/* Return the address of the scratch memory, and that of the counter of tile number `tile`. */
+LLVMValueRef emit_parts_memory(const emit_writer *w);
+LLVMValueRef emit_parts_counter(const emit_writer *w, LLVMValueRef tile);
+
+/* How many blocks keep a GPU busy.  This is an estimate, which was not measured. */
+enum { EMIT_ENOUGH_BLOCKS = 64 };
 
 /* Returns the number of parts that should be used where `blocks` blocks compute whole sums of `sums` products; 1: they
  * should stay whole. */
@@ -29,9 +35,9 @@ dim emit_parts_scratch(const hlo_instr *i, int64_t parts);
 typedef struct emit_sum_part {
   LLVMValueRef from, past;
 } emit_sum_part;
-/* Returns the positions of part number `part`, which begin at a multiple of `step` unless there are none. */
-emit_sum_part emit_sums_of_part(const emit_writer *w, const emit_tile_geometry *g, LLVMValueRef part, int64_t parts,
-                                int64_t step);
+/* Returns those of `total` positions that belong to part number `part`.  They begin at a multiple of `step`, unless
+ * there are none. */
+emit_sum_part emit_part_of(const emit_indexer *x, dim total, LLVMValueRef part, int64_t parts, int64_t step);
 
 /* Stores a part of the sum of the result's element at a row and a column in scratch memory, unless the row or column is
  * beyond the end. */

@@ -221,10 +221,13 @@ void emit_store_tile_element(emit_writer *w, const emit_tile_geometry *g, LLVMVa
   emit_element *e = &w->e;
   LLVMBasicBlockRef after = emit_if_begin(e->w, emit_is_in_result(&e->x, g, row, column));
   uint32_t mark = emit_table_mark(e->x.table);
+  emit_uniformity around = w->uniform;
+  w->uniform = EMIT_DIVERGENT;
   const emit_index *at = emit_tile_index(&e->x, g, batch, row, column);
   emit_element_set(e, hlo_result((hlo_instr *)g->c, 0), at,
                    (emit_pair){emit_narrow(e->w, (dtype)g->c->shapes[0].type, sum), NULL});
   emit_store_roots(w, at);
+  w->uniform = around;
   emit_table_release(e->x.table, mark);
   emit_if_end(e->w, after);
 }

@@ -47,7 +47,7 @@ static int64_t parts_of(const size_of_all *s, int64_t row_side, int64_t column_s
 }
 
 bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out) {
-  enum { FEW_SUMS = 8, FEW_ELEMENTS = 8, ENOUGH_BLOCKS = 64 };
+  enum { FEW_SUMS = 8, FEW_ELEMENTS = 8 };
   const hlo_instr *c = emit_contraction_of(i);
   emit_tile_geometry g = emit_tile_geometry_of(c);
   const dim_table *t = c->parent->module->dims;
@@ -58,7 +58,7 @@ bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out) {
     return false;
   }
   int64_t side = emit_is_light(i) ? MOST : MOST / 2; /* each element has a copy of the code behind the product */
-  while (side > 1 && blocks_of(&size, side, side) * (double)parts_of(&size, side, side) < ENOUGH_BLOCKS) {
+  while (side > 1 && blocks_of(&size, side, side) * (double)parts_of(&size, side, side) < EMIT_ENOUGH_BLOCKS) {
     side /= 2;
   }
   int64_t row_side = side, column_side = side;
@@ -443,7 +443,7 @@ static void begin_tile(kernel *k) {
   LLVMValueRef lane = emit_modulo(ir, k->thread, SIDE), line = emit_over(ir, k->thread, SIDE);
   uint32_t r = k->g.row_operand;
   k->step = emit_tile_step_of(&k->w, &k->g, SIDE * k->tile.rows, SIDE * k->tile.columns, k->tile.parts);
-  k->own = emit_sums_of_part(&k->w, &k->g, step->part, k->tile.parts, k->tile.sums);
+  k->own = emit_part_of(&k->w.e.x, k->g.sums.total, step->part, k->tile.parts, k->tile.sums);
   k->stages = copy_of(k, 0) != LOADED && copy_of(k, 1) != LOADED ? STAGES : 1;
   k->rows = make_side(k, r, &k->g.rows, k->tile.rows, step->row, line);
   k->columns = make_side(k, !r, &k->g.columns, k->tile.columns, step->column, lane);

@@ -97,22 +97,35 @@ typedef struct part {
 } part;
 
 /* Returns the element at a key of the tile and a column of the part.  Keys and columns beyond the end are replaced by
- * the last ones, so that nothing outside of an array is read.  The values of keys beyond the end are 0: their weights
- * are 0, but times an infinite value that would be NaN. */
+ * the last ones, so that nothing outside of an array is read. */
 static LLVMValueRef part_element(emit_attention_block *k, const part *p, LLVMValueRef key, LLVMValueRef column) {
   const emit_ir *ir = k->ir;
-  key = emit_add(ir, k->first_key, key);
-  bool whole = dim_is_const(k->a.keys) && k->a.keys % k->t.keys == 0; /* whether no key is beyond the end */
-  LLVMValueRef safe_key = whole ? key : emit_attention_within(k, key, k->a.keys);
+  key = emit_attention_within(k, emit_add(ir, k->first_key, key), k->a.keys);
   column = emit_add(ir, p->first, column);
   if (p->dot == k->a.qk) {
-    return head_element(k, 1, safe_key, column);
+    return head_element(k, 1, key, column);
   }
   bool full = k->t.strips * k->t.strip == k->t.width;
   column = full ? column : emit_lesser(ir, column, emit_i64(ir, k->t.width - 1));
-  LLVMValueRef v = emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(safe_key, 1));
-  LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, key, emit_size(&k->w.e.x, k->a.keys));
-  return whole ? v : emit_select(ir, inside, v, LLVMConstNull(k->element));
+  return emit_attention_operand(k, p->dot, 1, emit_pos_at(column, 1), emit_pos_at(key, 1));
+}
+
+/* If the tile is not whole, makes the values of keys beyond the end 0 in shared memory.  Their weights are 0, but times
+ * an infinite value that would be NaN. */
+static void clear_end(emit_attention_block *k, const part *p) {
+  const emit_ir *ir = k->ir;
+  if (p->dot == k->a.qk || (dim_is_const(k->a.keys) && k->a.keys % k->t.keys == 0)) {
+    return;
+  }
+  LLVMValueRef left = LLVMBuildNSWSub(ir->builder, emit_size(&k->w.e.x, k->a.keys), k->first_key, "");
+  LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, left, emit_i64(ir, k->t.keys)));
+  emit_barrier(&k->w); /* all threads have stored their elements */
+  emit_loop l;
+  LLVMValueRef from = emit_add(ir, emit_times(ir, left, p->pitch), k->thread);
+  emit_loop_begin(ir, &l, from, emit_i64(ir, k->t.keys * p->pitch), THREADS, false, 0, NULL);
+  LLVMBuildStore(ir->builder, LLVMConstNull(k->element), emit_attention_at(k, k->staged, l.iv));
+  emit_loop_end(ir, &l, NULL);
+  emit_if_end(ir, after);
 }
 
 /* Brings the part into shared memory; then all threads may read it. */
@@ -137,6 +150,7 @@ static void load_part(emit_attention_block *k, const part *p) {
   for (int j = 0; j < n; j++) {
     LLVMBuildStore(ir->builder, values[j], places[j]);
   }
+  clear_end(k, p);
   emit_barrier(&k->w);
 }
 

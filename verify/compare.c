@@ -11,29 +11,19 @@
 
 /* --- tolerances --- */
 
-/* Returns the unit of a float of at most 8 bits, from the distance between 1 and the next larger number that the type
- * has; 0 for other types. */
-static double small_unit(dtype type) {
-  unsigned char one = 0, next;
-  if (!dtype_is_float(type)) {
-    return 0;
-  }
-  dtype_store_f64(type, &one, 1, false, DTYPE_ROUND_NEAREST);
-  next = (unsigned char)(one + 1);
-  return (dtype_load_f64(type, &next) - 1) / 2;
-}
-
 /* Returns half a unit in the last place of 1, which is the largest relative error of rounding to the type.  Returns 0
  * for a type that is not floating. */
 static double unit_of(dtype type) {
+  const dtype_format *f = dtype_get_format(type);
+  if (f) {
+    return ldexp(1, -(int)f->fraction - 1);
+  }
   switch (type) {
     case DTYPE_F64:
     case DTYPE_C128: return 0x1p-53;
     case DTYPE_F32:
     case DTYPE_C64: return 0x1p-24;
-    case DTYPE_F16: return 0x1p-11;
-    case DTYPE_BF16: return 0x1p-8;
-    default: return small_unit(type);
+    default: return dtype_is_float(type) ? 0.5 : 0; /* f8e8m0fnu has powers of two only */
   }
 }
 

@@ -44,15 +44,6 @@ typedef struct pools {
 
 /* --- finding windows that slide --- */
 
-static bool is_input(const emit_writer *w, hlo_value v) {
-  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
-    if (hlo_value_equal(w->e.inputs[k].value, v)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Returns true if i is a reduction of windows along the innermost dimension, and neither operand nor result is known to
  * be empty. */
 static bool slides(const hlo_instr *i) {
@@ -89,7 +80,7 @@ static dim elements(const pools *p, const shape *s) { return emit_dims_product(&
  * (hlo_is_position_wise). */
 static void collect(pools *p, hlo_value v, int depth) {
   enum { DEEP = 24 };
-  if (depth == DEEP || is_input(p->w, v) || hlo_literal(v)) {
+  if (depth == DEEP || emit_is_input(&p->w->e, v) || hlo_literal(v)) {
     return;
   }
   if (slides(v.def) && p->n < MAX_POOLS) {

@@ -27,15 +27,6 @@ static dim elements(const emit_transposes *t, const shape *s) {
 
 /* --- finding transposes --- */
 
-static bool is_input(const emit_writer *w, hlo_value v) {
-  for (uint32_t k = 0; k < w->e.n_inputs; k++) {
-    if (hlo_value_equal(w->e.inputs[k].value, v)) {
-      return true;
-    }
-  }
-  return false;
-}
-
 /* Sets t's dimensions to those dimensions of the result that have more than one element, and merges neighbours that are
  * also neighbours in the operand.  Returns false if the innermost dimension stays the innermost. */
 static bool merge(emit_transposes *t, const hlo_instr *i) {
@@ -78,7 +69,7 @@ static bool fits_vectors(dtype t) { return !dtype_is_complex(t) && t != DTYPE_PR
  * (hlo_is_position_wise). */
 static void collect(emit_transposes *t, hlo_value v, int depth) {
   enum { DEEP = 24 };
-  if (depth == DEEP || is_input(t->w, v) || hlo_literal(v)) {
+  if (depth == DEEP || emit_is_input(&t->w->e, v) || hlo_literal(v)) {
     return;
   }
   if (v.def->op == HLO_TRANSPOSE) {
@@ -126,7 +117,7 @@ static bool is_simple(const emit_writer *w) {
 
 /* Skips reshapes and copies: returns the value from which they compute v. */
 static hlo_value unviewed(const emit_writer *w, hlo_value v) {
-  while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !is_input(w, v)) {
+  while ((v.def->op == HLO_RESHAPE || v.def->op == HLO_COPY) && !emit_is_input(&w->e, v)) {
     v = v.def->operands[0];
   }
   return v;
@@ -226,7 +217,7 @@ static bool find_few(emit_writer *w, tiles *out) {
   *out = (tiles){.t.w = w, .few = true};
   hlo_value v = unviewed(w, w->roots[0]);
   dtype type = hlo_type(v);
-  if (w->n_results != 1 || w->shared[0] || w->place || is_input(w, v) || !fits_vectors(type) ||
+  if (w->n_results != 1 || w->shared[0] || w->place || emit_is_input(&w->e, v) || !fits_vectors(type) ||
       !has_columns(t, v.def) || t->column != t->rank - 2 || !dim_is_const(t->dims[t->rank - 1]) ||
       t->dims[t->rank - 1] > FEW || !cut_rows(t, v.def)) {
     return false;

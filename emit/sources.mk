@@ -21,12 +21,6 @@ emit_sources = \
 	emit/contraction/flash_attention.c \
 	emit/contraction/flash_attention_kernel.c \
 	emit/contraction/flash_attention_scores.c \
-	emit/contraction/gemm.c \
-	emit/contraction/product.c \
-	emit/contraction/product_block.c \
-	emit/contraction/product_copies.c \
-	emit/contraction/product_kernel.c \
-	emit/contraction/product_pack.c \
 	emit/contraction/winograd.c \
 	emit/contraction/winograd_multiply.c \
 	emit/contraction/winograd_plan.c \
@@ -79,7 +73,15 @@ emit_sources = \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
 	emit/llvm/remainder.c \
-	emit/llvm/target.c
+	emit/llvm/target.c \
+	emit/product/gemm.c \
+	emit/product/macro_kernel.c \
+	emit/product/micro_kernel.c \
+	emit/product/product.c \
+	emit/product/product_block.c \
+	emit/product/product_copies.c \
+	emit/product/product_kernel.c \
+	emit/product/product_pack.c
 emit_files = \
 	emit/README \
 	emit/blocks/block_attention.h \
@@ -91,16 +93,11 @@ emit_files = \
 	emit/blocks/sum_parts.h \
 	emit/blocks/tile_geometry.h \
 	emit/blocks/tiled_product.h \
-	emit/contraction/arithmetic.h \
 	emit/contraction/attention.h \
 	emit/contraction/attention_internal.h \
 	emit/contraction/depthwise.h \
 	emit/contraction/flash_attention.h \
 	emit/contraction/flash_attention_internal.h \
-	emit/contraction/gemm.h \
-	emit/contraction/product.h \
-	emit/contraction/product_block.h \
-	emit/contraction/product_internal.h \
 	emit/contraction/winograd.h \
 	emit/contraction/winograd_internal.h \
 	emit/element/accumulate.h \
@@ -132,4 +129,11 @@ emit_files = \
 	emit/llvm/math_primitives.h \
 	emit/llvm/metadata.h \
 	emit/llvm/number.h \
-	emit/llvm/target.h
+	emit/llvm/target.h \
+	emit/product/arithmetic.h \
+	emit/product/gemm.h \
+	emit/product/macro_kernel.h \
+	emit/product/micro_kernel.h \
+	emit/product/product.h \
+	emit/product/product_block.h \
+	emit/product/product_internal.h

@@ -7,7 +7,7 @@
 #include "backend_cpu/algorithms/geometry.h"
 #include "emit/contraction/depthwise.h"
 #include "emit/kernel/kernel.h"
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 #include "emit/llvm/likely.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/in_place_update.h"

@@ -1,11 +1,11 @@
 /* gemm.c - the algorithm "gemm": matrix products in register blocks by generated kernels
- * (emit/contraction/product.h). */
+ * (emit/product/product.h). */
 #include <math.h>
 #include <stdio.h>
 #include <string.h>
 
 #include "backend_cpu/algorithms/algorithm.h"
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 #include "emit/llvm/likely.h"
 #include "lower/kernels/dynamic_m.h"
 

@@ -10,7 +10,7 @@
 #ifndef EMIT_CONTRACTION_ATTENTION_H
 #define EMIT_CONTRACTION_ATTENTION_H
 
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 #include "hlo/analysis/attention.h"
 
 /* All members of this struct, and of the structs emit_product and emit_level in it, are int64_t without padding, so

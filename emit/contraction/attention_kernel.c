@@ -4,12 +4,12 @@
 
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
-#include "emit/contraction/arithmetic.h"
+#include "emit/product/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/llvm/math.h"
 #include "emit/kernel/module.h"
-#include "emit/contraction/product_internal.h"
+#include "emit/product/product_internal.h"
 
 typedef struct kernel {
   emit_writer w;

@@ -3,8 +3,8 @@
 
 #include <math.h>
 
-#include "emit/contraction/arithmetic.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/arithmetic.h"
+#include "emit/product/gemm.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
 #include "emit/kernel/writer.h"

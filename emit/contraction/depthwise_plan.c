@@ -4,7 +4,7 @@
 
 #include "base/arith.h"
 #include "emit/contraction/depthwise.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/llvm/number.h"
 #include "emit/kernel/writer.h"
 

@@ -5,7 +5,7 @@
 
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/element/view.h"
 
 enum {

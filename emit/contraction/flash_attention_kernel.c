@@ -2,10 +2,10 @@
 #include <math.h>
 
 #include "base/arith.h"
-#include "emit/contraction/arithmetic.h"
+#include "emit/product/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/contraction/flash_attention_internal.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/math.h"
 

@@ -3,7 +3,7 @@
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 
-#include "emit/contraction/arithmetic.h"
+#include "emit/product/arithmetic.h"
 #include "emit/contraction/winograd.h"
 #include "emit/kernel/writer.h"
 

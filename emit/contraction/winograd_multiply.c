@@ -1,6 +1,6 @@
 /* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed before or
  * on the fly. */
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/contraction/winograd_internal.h"
 
 /* --- products with transformed weights --- */

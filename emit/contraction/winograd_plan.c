@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/arith.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/contraction/winograd.h"
 #include "emit/llvm/likely.h"
 

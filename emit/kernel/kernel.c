@@ -2,7 +2,6 @@
  */
 #include <assert.h>
 #include <math.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "emit/llvm/math.h"
@@ -49,13 +48,7 @@ static const emit_execution_ops *execution_of(const emit_target *t) {
 static void begin_function(emit_writer *w, const char *name) {
   emit_ir *ir = w->e.w;
   ir->function = LLVMAddFunction(ir->module, name, w->execution->type(ir));
-  emit_add_attribute(ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
-  emit_add_text_attribute(ir, "no-builtins", "true");
-  if (ir->target->vector_bits) {
-    char bits[16];
-    snprintf(bits, sizeof bits, "%d", ir->target->vector_bits);
-    emit_add_text_attribute(ir, "prefer-vector-width", bits);
-  }
+  emit_mark_function(ir);
   emit_mark_parameters(ir);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
   make_scopes(&w->e, name);
@@ -365,6 +358,47 @@ void emit_writer_end(emit_writer *w) {
   if (w->execution->end) {
     w->execution->end(w);
   }
+}
+
+/* --- further functions of a kernel --- */
+
+void emit_writer_enter(emit_writer *w, const char *name, unsigned n_more, const LLVMTypeRef *more,
+                       emit_outer_function *outer) {
+  emit_ir *ir = w->e.w;
+  emit_indexer *x = &w->e.x;
+  LLVMTypeRef *types = ARENA_NEW_N(ir->arena, LLVMTypeRef, EMIT_OWN_PARAMETERS + n_more);
+  types[EMIT_BUFFERS] = types[EMIT_ARGS] = ir->ptr;
+  memcpy(types + EMIT_OWN_PARAMETERS, more, n_more * sizeof *more);
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, EMIT_OWN_PARAMETERS + n_more, false);
+  *outer = (emit_outer_function){*ir, emit_here(ir), x->table, *x->sizes, w->e.inputs, w->results};
+  emit_input *inputs = arena_memdup(ir->arena, w->e.inputs, w->e.n_inputs * sizeof *inputs);
+  w->e.inputs = inputs;
+  w->results = ARENA_NEW_N(ir->arena, LLVMValueRef, w->n_results);
+  ir->function = emit_add_internal_function(ir, name, type);
+  ir->watch = NULL;
+  emit_mark_parameters(ir);
+  LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
+  x->table = emit_table_create(ir->arena);
+  emit_bind_parameters(w, inputs);
+  emit_reload_sizes(x, 0);
+}
+
+LLVMValueRef emit_writer_leave(emit_writer *w, const emit_outer_function *outer) {
+  emit_ir *ir = w->e.w;
+  emit_indexer *x = &w->e.x;
+  LLVMValueRef f = ir->function;
+  LLVMBuildRetVoid(ir->builder);
+  *ir = outer->ir;
+  LLVMPositionBuilderAtEnd(ir->builder, outer->here);
+  x->table = outer->table;
+  x->sizes->args = outer->sizes.args;
+  x->sizes->values = outer->sizes.values;
+  x->sizes->n_values = outer->sizes.n_values;
+  x->sizes->cap_values = outer->sizes.cap_values;
+  emit_reload_sizes(x, outer->sizes.n_values);
+  w->e.inputs = outer->inputs;
+  w->results = outer->results;
+  return f;
 }
 
 static status check_function(const emit_writer *w) {

@@ -25,7 +25,7 @@ typedef struct emit_options {
    * operands and on all of the other operands.  `rows` is the extent that this dimension has in `i`, which stands in
    * for the actual number of rows. emit_kernel_info.grid is the grid for `rows` rows.  For n rows the kernel is called
    * with a grid of grid / rows * n, except that emit_product_dynamic_m computes the grid for kernels of
-   * emit/contraction/product.h. */
+   * emit/product/product.h. */
   int64_t rows;
 } emit_options;
 

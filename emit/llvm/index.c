@@ -46,6 +46,18 @@ LLVMValueRef emit_size(const emit_indexer *x, dim d) {
   return v;
 }
 
+void emit_reload_sizes(const emit_indexer *x, uint32_t first) {
+  emit_sizes *s = x->sizes;
+  LLVMValueRef *values = ARENA_NEW_N(x->w->arena, LLVMValueRef, s->n_dims + 1);
+  memcpy(values, s->values, first * sizeof *values);
+  for (uint32_t k = first; k < s->n_dims; k++) {
+    values[k] = load_size(x->w, s->args, k);
+  }
+  s->values = values;
+  s->n_values = s->n_dims;
+  s->cap_values = s->n_dims + 1;
+}
+
 LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d) {
   if (dim_is_const(d)) {
     return emit_i(v, d);

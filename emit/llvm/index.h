@@ -77,6 +77,9 @@ typedef struct emit_indexer {
 
 /* Returns d, which may be signed, as an i64. */
 LLVMValueRef emit_size(const emit_indexer *x, dim d);
+/* Loads the sizes from number `first` on in the function that is being written, which is not that for which they were
+ * loaded.  Those before `first` were loaded in it. */
+void emit_reload_sizes(const emit_indexer *x, uint32_t first);
 /* Returns d in as many lanes as v has, and of v's type. */
 LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d);
 /* Returns a - b, which may be negative. */

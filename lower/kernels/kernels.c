@@ -18,7 +18,9 @@ _Static_assert((int)EMIT_PARAMETER_BYTES == RT_BLOCK_PARAMETER_BYTES &&
                    (int)EMIT_MOST_SHARED == RT_BLOCK_MOST_SHARED && (int)EMIT_SHARED_ALIGN == RT_BLOCK_SHARED_ALIGN,
                "kernels for blocks are written within the limits of their ABI");
 
-enum { BATCH = 6 }; /* the most kernels of an LLVM module; a module by itself costs some 2 ms */
+/* The most kernels of an LLVM module.  A module by itself costs some 2 ms, and has its own copies of the functions that
+ * its kernels share (emit/product/). */
+enum { BATCH = 24 };
 
 typedef struct kernel {
   uint64_t hash; /* a hash of the instruction's text and of the aliases */

@@ -3,7 +3,7 @@
 from faults import ALGORITHMS, fault
 
 ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c", "emit/contraction/depthwise.c"
-MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/contraction/product_copies.c"
+MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/product/product_copies.c"
 
 FAULTS = [
     fault(

@@ -46,6 +46,16 @@ FAULTS = [
         runs=SIZES,
     ),
     fault(
+        "rung-short",
+        "of the rows of a product that are left for low blocks, the last one is not computed",
+        (
+            "emit/product/macro_kernel.c",
+            "emit_i64(w, 0), «quotient(w, left, m->rows)», 1, false",
+            "quotient(w, minus(w, left, emit_i64(w, 1)), m->rows)",
+        ),
+        runs=SIZES,
+    ),
+    fault(
         "grid-of-another",
         "the last part of a kernel's grid is not computed",
         (

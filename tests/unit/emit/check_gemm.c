@@ -1,11 +1,11 @@
-/* check_gemm.c - compares register blocks of matrix products (emit/contraction/gemm.h) with sums in f64: every size of
+/* check_gemm.c - compares register blocks of matrix products (emit/product/gemm.h) with sums in f64: every size of
  * block for which a target has registers, types, strides, lengths of k, vector widths and processors. */
 #include <check.h>
 #include <math.h>
 #include <stdlib.h>
 
 #include "base/tensor/literal.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/kernel/module.h"
 #include "runtime/host/code_loader.h"
 #include "tests/unit/emit/kernel_test.h"

@@ -1,10 +1,10 @@
-/* check_product.c - compares dots and convolutions in register blocks (emit/contraction/product.h) with the reference
+/* check_product.c - compares dots and convolutions in register blocks (emit/product/product.h) with the reference
  * evaluator: layouts of operands, sizes that blocks do not divide, epilogues, vector widths and processors, weights
  * packed at compile time and by the kernel. */
 #include <check.h>
 #include <stdlib.h>
 
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 #include "tests/unit/emit/emit_case.h"
 
 static arena *memory;

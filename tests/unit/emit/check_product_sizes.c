@@ -5,7 +5,7 @@
 #include <stdlib.h>
 
 #include "base/dim/guard.h"
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 #include "tests/unit/emit/sizes_case.h"
 
 enum { ROUNDS = 30 };

@@ -1,6 +1,6 @@
 /* arithmetic.h - i64 arithmetic of counts and offsets, as kernels of contractions compute it. */
-#ifndef EMIT_CONTRACTION_ARITHMETIC_H
-#define EMIT_CONTRACTION_ARITHMETIC_H
+#ifndef EMIT_PRODUCT_ARITHMETIC_H
+#define EMIT_PRODUCT_ARITHMETIC_H
 
 #include "emit/llvm/index.h"
 

@@ -1,9 +1,9 @@
 /* product_block.h - one register block of product.h's kernel, with its epilogue; for product_kernel.c, which writes the
  * loops around blocks. */
-#ifndef EMIT_CONTRACTION_PRODUCT_BLOCK_H
-#define EMIT_CONTRACTION_PRODUCT_BLOCK_H
+#ifndef EMIT_PRODUCT_PRODUCT_BLOCK_H
+#define EMIT_PRODUCT_PRODUCT_BLOCK_H
 
-#include "emit/contraction/product_internal.h"
+#include "emit/product/product_internal.h"
 
 /* The kernel that is being written. */
 typedef struct emit_product_kernel {
@@ -19,9 +19,8 @@ typedef struct emit_product_kernel {
   dim b_vector; /* the distance in B from one vector of columns to the next, in elements of b_type */
   LLVMTypeRef b_type;
   hlo_quantized_weights small;
-  LLVMValueRef tile;    /* memory for a block's sums, or NULL if none is needed */
-  int64_t tile_columns; /* the number of columns of that memory */
-  bool direct;          /* true if the epilogue is written for each vector of a block, with the sums in registers */
+  LLVMValueRef tile; /* memory for a block's sums (emit_gemm_store), or NULL if none is needed */
+  bool direct;       /* true if the epilogue is written for each vector of a block, with the sums in registers */
 } emit_product_kernel;
 
 /* The place of one register block (or of a column of them) in the product, and what it prefetches. */
@@ -35,21 +34,23 @@ typedef struct emit_product_place {
   emit_fetch fetch;
 } emit_product_place;
 
-/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  The blocks are at most `rows` rows
- * high and `vectors` vectors wide.  To be called before any loop is written. */
-void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors);
+/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  k->rows must be set.  To be called
+ * before any loop is written. */
+void emit_product_blocks_begin(emit_product_kernel *k);
 
 /* Writes the block of `units` units of rows (emit_row_cut) that begins at unit number `unit` in iteration `outer` of
  * the loops around the blocks. */
 void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
                               LLVMValueRef unit, int64_t units);
 
+/* The first writes the epilogue of a ladder's blocks, as a function that a macro-kernel calls (macro_kernel.h).  The
+ * second returns the micro-kernel for blocks of this size. */
+LLVMValueRef emit_product_write_epilogue(emit_product_kernel *k);
+LLVMValueRef emit_product_micro_kernel(emit_product_kernel *k, int64_t rows, int64_t vectors);
+
 /* Return the address that is `offset` elements after `base`; the second is for an address in B or in panels of it,
  * whose elements may be small integers. */
 LLVMValueRef emit_product_at(const emit_product_kernel *k, LLVMValueRef base, LLVMValueRef offset);
 LLVMValueRef emit_product_b_at(const emit_product_kernel *k, LLVMValueRef base, LLVMValueRef offset);
-
-/* Returns part `number` of n equal parts of the memory that is to be prefetched. */
-emit_fetch emit_product_part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n);
 
 #endif

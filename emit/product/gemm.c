@@ -1,5 +1,5 @@
 /* gemm.c - the size and the code of register blocks; see gemm.h. */
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 
 #include <assert.h>
 #include <math.h>
@@ -186,26 +186,51 @@ static LLVMValueRef apart(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, 
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, g->type), p, &offset, 1, "");
 }
 
-/* Adds the products of column k + ahead of A and row k + ahead of B, where `a` and `b` point to column k and row k. */
-static void step(const emit_ir *w, const emit_gemm *g, LLVMValueRef a, LLVMValueRef b, int64_t ahead,
-                 LLVMValueRef *sums) {
+/* If the distance between rows of A, or between vectors of B, is not a constant, a block keeps a pointer to every third
+ * of them, and reaches the two after it by adding the distance once and twice.  Addresses of x86-64 hold such sums. */
+enum { POINTER_ROWS = 3, MOST_POINTERS = (EMIT_GEMM_ROWS + POINTER_ROWS - 1) / POINTER_ROWS };
+
+/* The state of a block's loops: pointers into A and B; the offset in the memory that is prefetched (NULL means that
+ * nothing is), and by how much it advances in each iteration. */
+typedef struct position {
+  int n_a, n_b;
+  LLVMValueRef a[MOST_POINTERS], b[MOST_POINTERS];
+  LLVMValueRef place, step;
+} position;
+
+/* Sets pointers[] to those for n rows (or vectors) that begin at p.  Returns how many there are. */
+static int set_pointers(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int n, LLVMValueRef distance,
+                        LLVMValueRef *pointers) {
+  int count = distance ? (n + POINTER_ROWS - 1) / POINTER_ROWS : 1;
+  for (int k = 0; k < count; k++) {
+    pointers[k] = emit_opaque(w, apart(w, g, p, (int64_t)k * POINTER_ROWS, distance));
+  }
+  return count;
+}
+
+/* Returns the address of row (or vector) number n. */
+static LLVMValueRef row_at(const emit_ir *w, const emit_gemm *g, const LLVMValueRef *pointers, int n,
+                           LLVMValueRef distance) {
+  return distance ? apart(w, g, pointers[n / POINTER_ROWS], n % POINTER_ROWS, distance) : pointers[0];
+}
+
+/* Adds the products of column k + ahead of A and row k + ahead of B, where p points to column k and row k. */
+static void step(const emit_ir *w, const emit_gemm *g, const position *p, int64_t ahead, LLVMValueRef *sums) {
   const emit_gemm_tile *t = &g->tile;
   LLVMValueRef columns[EMIT_GEMM_SUMS];
-  LLVMValueRef row_of_b = apart(w, g, b, ahead, g->b_k_size);
   int64_t below = g->b_k_size ? 0 : ahead * g->b_k;
   for (int v = 0; v < t->vectors; v++) {
-    LLVMValueRef from = apart(w, g, row_of_b, v, g->b_vector_size);
+    LLVMValueRef from = apart(w, g, row_at(w, g, p->b, v, g->b_vector_size), ahead, g->b_k_size);
     int64_t vector = g->b_vector_size ? 0 : v * g->b_vector;
-    columns[v] = g->small.bits ? load_small(w, g, b, v, ahead) : load_at(w, g, from, vector + below, t->lanes);
+    columns[v] = g->small.bits ? load_small(w, g, p->b[0], v, ahead) : load_at(w, g, from, vector + below, t->lanes);
   }
   for (int v = 0; g->ahead && v < g->n_ahead; v++) {
-    prefetch_ahead(w, g, b, v * g->b_vector + ahead * g->b_k);
+    prefetch_ahead(w, g, p->b[0], v * g->b_vector + ahead * g->b_k);
   }
-  LLVMValueRef first = apart(w, g, a, ahead, g->a_k_size);
   int64_t here = g->a_k_size ? 0 : ahead * g->a_k;
   for (int r = 0; r < t->rows; r++) {
     int64_t row = g->a_row_size ? 0 : g->a_at ? g->a_at[r] : r * g->a_row;
-    LLVMValueRef from = apart(w, g, first, r, g->a_row_size);
+    LLVMValueRef from = apart(w, g, row_at(w, g, p->a, r, g->a_row_size), ahead, g->a_k_size);
     LLVMValueRef x = emit_splat(w, load_at(w, g, from, row + here, 1), t->lanes);
     x = g->dot4_flips ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
     for (int v = 0; v < t->vectors; v++) {
@@ -228,45 +253,52 @@ static LLVMValueRef advance_b(const emit_ir *w, const emit_gemm *g, LLVMValueRef
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, p, &n, 1, "");
 }
 
-/* The state of a block's loops: pointers into A and B; the offset in the memory that is prefetched (NULL means that
- * nothing is), and by how much it advances in each iteration. */
-typedef struct position {
-  LLVMValueRef a, b, place, step;
-} position;
+static LLVMValueRef advance_a(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, int64_t steps) {
+  return g->a_k_size ? apart(w, g, p, steps, g->a_k_size) : advance(w, g, p, steps * g->a_k);
+}
+
+/* Copies the pointers of *p, and its place, to `values` or from there.  Returns how many they are. */
+static int put_position(const position *p, LLVMValueRef *values) {
+  memcpy(values, p->a, (size_t)p->n_a * sizeof *values);
+  memcpy(values + p->n_a, p->b, (size_t)p->n_b * sizeof *values);
+  values[p->n_a + p->n_b] = p->place;
+  return p->n_a + p->n_b + (p->place != NULL);
+}
+
+static void get_position(position *p, const LLVMValueRef *values) {
+  memcpy(p->a, values, (size_t)p->n_a * sizeof *values);
+  memcpy(p->b, values + p->n_a, (size_t)p->n_b * sizeof *values);
+  p->place = p->place ? values[p->n_a + p->n_b] : NULL;
+}
 
 /* Writes the loop over k in [from, to), of which an iteration handles `unroll`; to - from is a multiple of `unroll`. */
 static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
                 position *p, LLVMValueRef *sums) {
-  int n = g->tile.rows * g->tile.vectors, n_carried = n + 2 + (p->place != NULL);
-  LLVMValueRef carried[EMIT_GEMM_SUMS + 3];
-  for (int k = 0; k < n; k++) {
-    carried[k] = sums[k];
-  }
-  carried[n] = p->a;
-  carried[n + 1] = p->b;
-  carried[n + 2] = p->place;
+  int n = g->tile.rows * g->tile.vectors;
+  LLVMValueRef carried[EMIT_GEMM_SUMS + 2 * MOST_POINTERS + 1];
+  memcpy(carried, sums, (size_t)n * sizeof *sums);
+  int n_carried = n + put_position(p, carried + n);
   emit_loop l;
   emit_loop_begin(w, &l, from, to, unroll, runs, n_carried, carried);
-  for (int k = 0; k < n; k++) {
-    carried[k] = l.carried[k];
-  }
+  memcpy(carried, l.carried, (size_t)n * sizeof *sums);
+  get_position(p, l.carried + n);
   for (int j = 0; j < unroll; j++) {
-    step(w, g, l.carried[n], l.carried[n + 1], j, carried);
+    step(w, g, p, j, carried);
   }
-  carried[n] =
-      g->a_k_size ? apart(w, g, l.carried[n], unroll, g->a_k_size) : advance(w, g, l.carried[n], unroll * g->a_k);
-  carried[n + 1] = advance_b(w, g, l.carried[n + 1], unroll);
+  for (int k = 0; k < p->n_a; k++) {
+    p->a[k] = advance_a(w, g, p->a[k], unroll);
+  }
+  for (int k = 0; k < p->n_b; k++) {
+    p->b[k] = advance_b(w, g, p->b[k], unroll);
+  }
   if (p->place) {
-    fetch_lines(w, g, l.carried[n + 2]);
-    carried[n + 2] = LLVMBuildAdd(w->builder, l.carried[n + 2], p->step, "");
+    fetch_lines(w, g, p->place);
+    p->place = LLVMBuildAdd(w->builder, p->place, p->step, "");
   }
+  put_position(p, carried + n);
   emit_loop_end(w, &l, carried);
-  for (int k = 0; k < n; k++) {
-    sums[k] = l.carried[k];
-  }
-  p->a = l.carried[n];
-  p->b = l.carried[n + 1];
-  p->place = p->place ? l.carried[n + 2] : NULL;
+  memcpy(sums, l.carried, (size_t)n * sizeof *sums);
+  get_position(p, l.carried + n);
 }
 
 enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
@@ -284,7 +316,9 @@ static int choose_unroll(const emit_gemm *g, int most) {
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
   assert(g->tile.rows * g->tile.vectors <= EMIT_GEMM_SUMS && (!g->a_at || g->tile.rows <= EMIT_GEMM_ROWS));
   assert(!g->small.bits || (g->type == DTYPE_F32 && LLVMIsAConstantInt(g->k)));
-  position p = {.a = emit_opaque(w, g->a), .b = emit_opaque(w, g->b)};
+  position p = {0};
+  p.n_a = set_pointers(w, g, g->a, g->tile.rows, g->a_row_size, p.a);
+  p.n_b = set_pointers(w, g, g->b, g->tile.vectors, g->b_vector_size, p.b);
   LLVMValueRef zero = emit_i64(w, 0);
   int unroll = g->unroll ? g->unroll : choose_unroll(g, w->target->small ? SMALL_UNROLL : MOST_UNROLL);
   if (!LLVMIsAConstantInt(g->k)) {
@@ -306,7 +340,55 @@ void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums) {
     whole = 0;
   }
   for (int64_t j = 0; j < k - whole; j++) { /* the remaining k, which are fewer than those of two iterations */
-    step(w, g, p.a, p.b, j, sums);
+    step(w, g, &p, j, sums);
+  }
+}
+
+emit_fetch emit_fetch_part(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
+  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""),
+               offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
+  return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
+}
+
+/* Sets *number to d if d is a constant, otherwise *size. */
+static void set_distance(LLVMValueRef d, int64_t *number, LLVMValueRef *size) {
+  bool known = LLVMIsAConstantInt(d);
+  *number = known ? LLVMConstIntGetSExtValue(d) : 0;
+  *size = known ? NULL : d;
+}
+
+void emit_gemm_nest(const emit_ir *w, const emit_gemm *g, int n, const emit_gemm_loop *loops, LLVMValueRef *sums) {
+  emit_gemm inner = *g;
+  if (n == 1) {
+    set_distance(loops->a, &inner.a_k, &inner.a_k_size);
+    set_distance(loops->b, &inner.b_k, &inner.b_k_size);
+    inner.k = loops->n;
+    emit_gemm_block(w, &inner, sums);
+    return;
+  }
+  int n_sums = g->tile.rows * g->tile.vectors;
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), loops->n, 1, LLVMIsAConstantInt(loops->n), n_sums, sums);
+  inner.a = apart(w, g, g->a, 1, LLVMBuildNSWMul(w->builder, l.iv, loops->a, ""));
+  inner.b = apart(w, g, g->b, 1, LLVMBuildNSWMul(w->builder, l.iv, loops->b, ""));
+  if (g->fetch.from) {
+    inner.fetch = emit_fetch_part(w, &g->fetch, l.iv, loops->n);
+  }
+  memcpy(sums, l.carried, (size_t)n_sums * sizeof *sums);
+  emit_gemm_nest(w, &inner, n - 1, loops + 1, sums);
+  emit_loop_end(w, &l, sums);
+  memcpy(sums, l.carried, (size_t)n_sums * sizeof *sums);
+}
+
+void emit_gemm_store(const emit_ir *w, const emit_gemm *g, const LLVMValueRef *sums, LLVMValueRef tile) {
+  const emit_gemm_tile *t = &g->tile;
+  for (int r = 0; r < t->rows; r++) {
+    for (int v = 0; v < t->vectors; v++) {
+      LLVMValueRef at = emit_i64(w, r * EMIT_GEMM_TILE_VECTORS + v);
+      LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, sum_type(w, g), tile, &at, 1, "");
+      LLVMValueRef store = LLVMBuildStore(w->builder, sums[r * t->vectors + v], to);
+      LLVMSetAlignment(store, (unsigned)dtype_bytes(emit_compute_type(g->type)));
+    }
   }
 }
 

@@ -1,10 +1,10 @@
 /* product_internal.h - functions that the files of product.h share, and that kernels of attention use as well. */
-#ifndef EMIT_CONTRACTION_PRODUCT_INTERNAL_H
-#define EMIT_CONTRACTION_PRODUCT_INTERNAL_H
+#ifndef EMIT_PRODUCT_PRODUCT_INTERNAL_H
+#define EMIT_PRODUCT_PRODUCT_INTERNAL_H
 
 #include "base/arith.h"
-#include "emit/contraction/gemm.h"
-#include "emit/contraction/product.h"
+#include "emit/product/gemm.h"
+#include "emit/product/product.h"
 #include "emit/kernel/writer.h"
 
 /* Returns the offset in A, or in B if in_b, of iteration number `index` of the loop nest `levels`: an i64, in elements.

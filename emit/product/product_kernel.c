@@ -1,9 +1,11 @@
 /* product_kernel.c - the kernel of product.h that computes the product: the loops over the steps of the grid, and over
  * the register blocks of a step. */
-#include "emit/contraction/arithmetic.h"
-#include "emit/contraction/gemm.h"
-#include "emit/contraction/product.h"
-#include "emit/contraction/product_block.h"
+#include "emit/product/arithmetic.h"
+#include "emit/product/gemm.h"
+#include "emit/product/macro_kernel.h"
+#include "emit/product/product.h"
+#include "emit/product/product_block.h"
+#include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "hlo/analysis/quantized.h"
 
@@ -31,6 +33,7 @@ typedef struct kernel {
   parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
   /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
+  LLVMValueRef record; /* for a ladder: what its macro-kernel reads (macro_kernel.h) */
 } kernel;
 
 static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
@@ -80,7 +83,6 @@ typedef struct step {
   LLVMValueRef column_step;      /* the step's number along the columns */
   emit_product_place block;
   LLVMValueRef outer;
-  int64_t height; /* for a ladder: the number of rows of the blocks that are being written */
 } step;
 
 /* --- the rows of a step --- */
@@ -113,63 +115,10 @@ static void write_rows(kernel *x, step *s) {
   if (fetch.from) {
     LLVMValueRef number = LLVMBuildNSWSub(w->builder, l.iv, s->row_from, "");
     LLVMValueRef n = LLVMBuildNSWSub(w->builder, s->row_to, s->row_from, "");
-    s->block.fetch = emit_product_part_of_fetch(w, &fetch, number, n);
+    s->block.fetch = emit_fetch_part(w, &fetch, number, n);
   }
   s->outer = one ? emit_i64(w, 0) : emit_over(w, l.iv, inside);
   each_size(x, &x->rows, one ? l.iv : emit_modulo(w, l.iv, inside), row_body, s);
-  emit_loop_end(w, &l, NULL);
-}
-
-/* Narrows the range [*from, *to) to the rows that the ladder's blocks of this height compute.  The rows of the largest
- * height come first, then those of each smaller height. */
-static void rung_of(const kernel *x, int64_t height, LLVMValueRef *from, LLVMValueRef *to) {
-  const emit_ir *w = x->k.w.e.w;
-  const emit_product *p = x->k.p;
-  const int64_t heights[] = {p->tile_rows, p->lower[0].rows, p->lower[1].rows};
-  LLVMValueRef end = *to;
-  for (int h = 0; h < 3; h++) {
-    if (heights[h]) {
-      LLVMValueRef left = emit_modulo(w, LLVMBuildNSWSub(w->builder, end, *from, ""), heights[h]);
-      *to = LLVMBuildNSWSub(w->builder, end, left, "");
-      if (heights[h] == height) {
-        return;
-      }
-      *from = *to;
-    }
-  }
-}
-
-/* Writes the loop over one rung of the ladder: of the rows from begin * tile_rows to end * tile_rows, in iteration
- * `outer` of the outer loops, those that rung_of gives to register blocks of s->height rows. */
-static void write_rung(kernel *x, step *s, LLVMValueRef outer, LLVMValueRef begin, LLVMValueRef end) {
-  const emit_ir *w = x->k.w.e.w;
-  const emit_row_cut *r = &x->k.rows;
-  LLVMValueRef from = emit_times(w, begin, x->k.p->tile_rows);
-  LLVMValueRef to = emit_lesser(w, emit_times(w, end, x->k.p->tile_rows), emit_size(&x->k.w.e.x, r->inner));
-  rung_of(x, s->height, &from, &to);
-  emit_loop l;
-  emit_loop_begin(w, &l, from, to, s->height, false, 0, NULL);
-  emit_product_write_block(&x->k, &s->block, outer, l.iv, s->height);
-  emit_loop_end(w, &l, NULL);
-}
-
-static void write_ladder(kernel *x, step *s) {
-  const emit_ir *w = x->k.w.e.w;
-  const emit_row_cut *r = &x->k.rows;
-  if (r->outer == 1) {
-    write_rung(x, s, emit_i64(w, 0), s->row_from, s->row_to);
-    return;
-  }
-  dim inside = emit_dim_ceil_over(x->k.dims, r->inner, x->k.p->tile_rows);
-  LLVMValueRef n = emit_size(&x->k.w.e.x, inside), zero = emit_i64(w, 0);
-  LLVMValueRef last = LLVMBuildNSWSub(w->builder, s->row_to, emit_i64(w, 1), "");
-  LLVMValueRef past = emit_add(w, emit_over_size(&x->k.w.e.x, last, inside), emit_i64(w, 1));
-  emit_loop l;
-  emit_loop_begin(w, &l, emit_over_size(&x->k.w.e.x, s->row_from, inside), past, 1, true, 0, NULL);
-  LLVMValueRef before = LLVMBuildNSWMul(w->builder, l.iv, n, "");
-  LLVMValueRef begin = emit_greater(w, LLVMBuildNSWSub(w->builder, s->row_from, before, ""), zero);
-  LLVMValueRef end = emit_lesser(w, LLVMBuildNSWSub(w->builder, s->row_to, before, ""), n);
-  write_rung(x, s, l.iv, begin, end);
   emit_loop_end(w, &l, NULL);
 }
 
@@ -187,11 +136,7 @@ static void column_body(kernel *x, void *data, LLVMValueRef vector, int64_t vect
                            .first_column = emit_add(w, emit_times_size(&k->w.e.x, s->group, k->p->columns), column),
                            .vector = vector,
                            .vectors = (int)vectors};
-  if (k->rows.ladder) {
-    write_ladder(x, s);
-  } else {
-    write_rows(x, s);
-  }
+  write_rows(x, s);
 }
 
 /* Checks the run's budget (emit_poll) in the loop over the column blocks.  The loops over rows inside of it do not
@@ -205,10 +150,9 @@ static void poll(const kernel *x, LLVMValueRef iv) {
   emit_poll(x->k.w.e.w, iv, 1, known ? p->column_blocks : INT32_MAX, work > (double)much ? much : (int64_t)work);
 }
 
-/* Writes the loop over those column blocks of a step that are at most `vectors` vectors wide. */
-static void write_columns(kernel *x, step *s, int64_t vectors) {
+static void write_columns(kernel *x, step *s) {
   const emit_ir *w = x->k.w.e.w;
-  const parts columns = column_parts(x, vectors);
+  const parts columns = column_parts(x, x->k.p->tile_vectors);
   LLVMValueRef each = x->column_blocks;
   if (!each) {
     dim steps = x->grid.column_steps;
@@ -222,6 +166,110 @@ static void write_columns(kernel *x, step *s, int64_t vectors) {
   poll(x, l.iv);
   each_size(x, &columns, l.iv, column_body, s);
   emit_loop_end(w, &l, NULL);
+}
+
+/* --- ladders --- */
+
+/* Stores an entry of the record.  The stores are volatile, since LLVM would otherwise spend a lot of time on merging
+ * them. */
+static void put(const kernel *x, int entry, LLVMValueRef value) {
+  const emit_ir *w = x->k.w.e.w;
+  LLVMValueRef at = emit_i64(w, entry), to = LLVMBuildInBoundsGEP2(w->builder, w->i64, x->record, &at, 1, "");
+  LLVMValueRef store = LLVMBuildStore(w->builder, value, to);
+  LLVMSetAlignment(store, 8);
+  LLVMSetVolatile(store, true);
+}
+
+static void put_size(const kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }
+
+/* Puts rung number h into the record: the rows that blocks of this size, or narrower ones, compute. */
+static void put_rung(kernel *x, int h, emit_product_block block) {
+  const emit_ir *w = x->k.w.e.w;
+  const parts columns = column_parts(x, block.vectors);
+  const int64_t widths[] = {columns.large, columns.small};
+  int at = EMIT_RECORD_RUNGS + h * EMIT_RUNG_ENTRIES;
+  put(x, at + EMIT_RUNG_ROWS, emit_i64(w, block.rows));
+  put(x, at + EMIT_RUNG_N_WIDE, columns.n_large);
+  put(x, at + EMIT_RUNG_N, columns.n);
+  for (int j = 0; j < 2; j++) {
+    put(x, at + EMIT_RUNG_WIDTHS + j, emit_i64(w, widths[j]));
+    if (widths[j]) {
+      put(x, at + EMIT_RUNG_MICRO + j, emit_product_micro_kernel(&x->k, block.rows, widths[j]));
+    }
+  }
+}
+
+/* Puts the rungs into the record, the highest one first. */
+static void put_rungs(kernel *x) {
+  const emit_product *p = x->k.p;
+  int64_t last = p->tile_rows;
+  int n = 0;
+  put_rung(x, n++, (emit_product_block){p->tile_rows, p->tile_vectors});
+  for (int h = 0; h < EMIT_PRODUCT_LOWER; h++) {
+    if (p->lower[h].rows && p->lower[h].rows < last) {
+      last = p->lower[h].rows;
+      put_rung(x, n++, p->lower[h]);
+    }
+  }
+  put(x, EMIT_RECORD_N_RUNGS, emit_i64(x->k.w.e.w, n));
+}
+
+/* Puts the loops over the products of a sum, and those around the blocks. */
+static void put_loops(const kernel *x) {
+  const emit_product_kernel *k = &x->k;
+  const emit_row_cut *r = &k->rows;
+  int64_t bytes = (int64_t)dtype_bytes(k->type);
+  put_size(x, EMIT_RECORD_LOOPS + EMIT_MICRO_ROW, r->row_step);
+  for (int64_t j = 0; j < k->n_sums; j++) {
+    int at = EMIT_RECORD_LOOPS + EMIT_MICRO_FIRST_LOOP + (int)j * EMIT_MICRO_LOOP_ENTRIES;
+    put_size(x, at, k->sums[j].n);
+    put_size(x, at + 1, k->sums[j].a);
+    put_size(x, at + 2, k->sums[j].b);
+  }
+  put(x, EMIT_RECORD_N_OUTSIDE, emit_i64(k->w.e.w, r->n_outside));
+  for (int64_t j = 0; j < r->n_outside; j++) {
+    const emit_level *level = &k->p->rows[r->n_outside - 1 - j];
+    put_size(x, EMIT_RECORD_OUTSIDE + 2 * (int)j, level->n);
+    put_size(x, EMIT_RECORD_OUTSIDE + 2 * (int)j + 1, emit_dim_times(k->dims, level->a, bytes));
+  }
+}
+
+/* Writes the record of the macro-kernel's calls (macro_kernel.h). */
+static void write_record(kernel *x) {
+  enum { ONE_ITERATION = 62 }; /* the logarithm of a number of blocks that no product has */
+  emit_product_kernel *k = &x->k;
+  const emit_ir *w = k->w.e.w;
+  const emit_row_cut *r = &k->rows;
+  int64_t b_bytes = k->p->quantized_type ? 1 : (int64_t)dtype_bytes(k->type);
+  x->record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, EMIT_RECORD_ENTRIES), "");
+  LLVMSetAlignment(x->record, 8);
+  put(x, EMIT_RECORD_BUFFERS, LLVMGetParam(w->function, EMIT_BUFFERS));
+  put(x, EMIT_RECORD_ARGS, LLVMGetParam(w->function, EMIT_ARGS));
+  put(x, EMIT_RECORD_TILE, k->tile);
+  put(x, EMIT_RECORD_WATCH, w->watch);
+  put(x, EMIT_RECORD_EPILOGUE, emit_product_write_epilogue(k));
+  put_size(x, EMIT_RECORD_INNER, r->inner);
+  if (r->outer == 1) {
+    put(x, EMIT_RECORD_INSIDE, emit_i64(w, (int64_t)1 << ONE_ITERATION));
+  } else {
+    put_size(x, EMIT_RECORD_INSIDE, emit_dim_ceil_over(k->dims, r->inner, k->p->tile_rows));
+  }
+  put_size(x, EMIT_RECORD_ROW_BYTES, emit_dim_times(k->dims, r->row_step, (int64_t)dtype_bytes(k->type)));
+  put_size(x, EMIT_RECORD_COLUMN_STEPS, x->grid.column_steps);
+  put_size(x, EMIT_RECORD_COLUMNS, k->p->columns);
+  put(x, EMIT_RECORD_LANES, emit_i64(w, k->p->lanes));
+  put_size(x, EMIT_RECORD_VECTOR_BYTES, emit_dim_times(k->dims, k->b_vector, b_bytes));
+  put_rungs(x);
+  put_loops(x);
+}
+
+static void call_macro_kernel(const kernel *x, const step *s) {
+  const emit_indexer *e = &x->k.w.e.x;
+  LLVMValueRef column = emit_times_size(e, s->group, x->k.p->columns);
+  LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {x->record, s->a,        s->b,      s->first_row,
+                                                   column,    s->row_from, s->row_to, s->column_step};
+  LLVMBuildCall2(e->w->builder, emit_macro_kernel_type(e->w), emit_macro_kernel_of(e->w), arguments,
+                 EMIT_MACRO_PARAMETERS, "");
 }
 
 /* --- the steps of the grid --- */
@@ -273,13 +321,10 @@ static void write_step(kernel *x, LLVMValueRef item) {
   LLVMValueRef a = emit_level_offset(e, p->n_batch, p->batch, false, batch);
   s.a = emit_product_at(k, k->a, emit_add(w, a, emit_times(w, group, p->group.a)));
   s.b = b_of(x, outside, batch, group);
-  s.height = p->tile_rows;
-  write_columns(x, &s, p->tile_vectors);
-  for (int h = 0; h < EMIT_PRODUCT_LOWER && k->rows.ladder; h++) {
-    if (p->lower[h].rows) {
-      s.height = p->lower[h].rows;
-      write_columns(x, &s, p->lower[h].vectors);
-    }
+  if (k->rows.ladder) {
+    call_macro_kernel(x, &s);
+  } else {
+    write_columns(x, &s);
   }
 }
 
@@ -305,22 +350,16 @@ static void find_numbers(kernel *x) {
   x->first = emit_size(e, p->rows_first ? x->grid.row_steps : x->grid.column_steps);
 }
 
-/* Returns the largest number of vectors of a block. */
-static int64_t widest(const emit_product_kernel *k) {
-  int64_t most = k->p->tile_vectors;
-  for (int h = 0; h < EMIT_PRODUCT_LOWER && k->rows.ladder; h++) {
-    most = max_i64(most, k->p->lower[h].vectors);
-  }
-  return most;
-}
-
 static void write_product(kernel *x) {
   emit_product_kernel *k = &x->k;
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   k->rows = emit_product_rows(k->dims, p);
   find_numbers(x);
-  emit_product_blocks_begin(k, p->tile_rows, widest(k));
+  emit_product_blocks_begin(k);
+  if (k->rows.ladder) {
+    write_record(x);
+  }
   emit_loop l;
   emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
   uint32_t mark = emit_table_mark(k->w.e.x.table);

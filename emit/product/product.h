@@ -20,8 +20,8 @@
  * added in the order of s, so that the result's bits depend neither on blocks nor on threads.
  *
  * This header does not include LLVM's headers. */
-#ifndef EMIT_CONTRACTION_PRODUCT_H
-#define EMIT_CONTRACTION_PRODUCT_H
+#ifndef EMIT_PRODUCT_PRODUCT_H
+#define EMIT_PRODUCT_PRODUCT_H
 
 #include "emit/kernel/compile.h"
 #include "hlo/analysis/quantized.h"

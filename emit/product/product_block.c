@@ -1,8 +1,9 @@
 /* product_block.c - see product_block.h. */
-#include "emit/contraction/product_block.h"
+#include "emit/product/product_block.h"
 
-#include "emit/contraction/arithmetic.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/arithmetic.h"
+#include "emit/product/gemm.h"
+#include "emit/product/macro_kernel.h"
 #include "emit/llvm/number.h"
 
 LLVMValueRef emit_product_at(const emit_product_kernel *k, LLVMValueRef base, LLVMValueRef offset) {
@@ -53,7 +54,7 @@ static unsigned sum_bytes(const emit_product_kernel *k) { return (unsigned)dtype
 
 static LLVMValueRef tile_at(const emit_product_kernel *k, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = k->w.e.w;
-  LLVMValueRef offset = emit_add(w, emit_times(w, row, k->tile_columns), column);
+  LLVMValueRef offset = emit_add(w, emit_times(w, row, EMIT_GEMM_TILE_VECTORS * k->p->lanes), column);
   return LLVMBuildInBoundsGEP2(w->builder, sum_element(k), k->tile, &offset, 1, "");
 }
 
@@ -68,7 +69,8 @@ static void finish_run(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef ti
   LLVMValueRef v =
       LLVMBuildLoad2(e->w->builder, emit_vector_type(sum_element(k), lanes), tile_at(k, tile_row, l.iv), "");
   LLVMSetAlignment(v, sum_bytes(k));
-  finish_place(k, row, emit_add(e->w, column, l.iv), 1, lanes, v);
+  int64_t multiple = k->p->group.n == 1 && lanes == k->p->lanes ? lanes : 1;
+  finish_place(k, row, emit_add(e->w, column, l.iv), multiple, lanes, v);
   emit_table_release(e->x.table, mark);
   emit_loop_end(e->w, &l, NULL);
 }
@@ -100,16 +102,6 @@ static void finish_tile(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef r
   emit_loop_end(w, &l, NULL);
 }
 
-static void keep_in_tile(const emit_product_kernel *k, const emit_gemm *g, const LLVMValueRef *sums) {
-  const emit_ir *w = k->w.e.w;
-  for (int r = 0; r < g->tile.rows; r++) {
-    for (int v = 0; v < g->tile.vectors; v++) {
-      LLVMValueRef to = tile_at(k, emit_i64(w, r), emit_i64(w, (int64_t)v * g->tile.lanes));
-      LLVMSetAlignment(LLVMBuildStore(w->builder, sums[r * g->tile.vectors + v], to), sum_bytes(k));
-    }
-  }
-}
-
 static void finish_registers(emit_product_kernel *k, const emit_gemm *g, LLVMValueRef row, LLVMValueRef column,
                              const LLVMValueRef *sums) {
   emit_element *e = &k->w.e;
@@ -131,48 +123,17 @@ static void finish_registers(emit_product_kernel *k, const emit_gemm *g, LLVMVal
 
 /* --- register blocks --- */
 
-/* Returns part `number` of n equal parts of the memory that is to be prefetched. */
-emit_fetch emit_product_part_of_fetch(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n) {
-  LLVMValueRef bytes = LLVMBuildUDiv(w->builder, f->bytes, n, ""),
-               offset = LLVMBuildNSWMul(w->builder, number, bytes, "");
-  return (emit_fetch){LLVMBuildGEP2(w->builder, w->i8, f->from, &offset, 1, ""), bytes, f->lines};
-}
-
 /* Returns d as an i64 of the kernel, or NULL if d is a constant. */
 static LLVMValueRef size_of(const emit_product_kernel *k, dim d) {
   return dim_is_const(d) ? NULL : emit_size(&k->w.e.x, d);
 }
 
-/* Writes the loops over s (the products of a sum) from loop number `level` of k->sums inwards. */
-static void sum_level(const emit_product_kernel *k, emit_gemm *g, int64_t level, LLVMValueRef *sums) {
-  const emit_ir *w = k->w.e.w;
-  const emit_level *s = &k->sums[level];
+/* Sets loops[] to the loops over s (the products of a sum), as numbers of the kernel. */
+static void sum_loops(const emit_product_kernel *k, emit_gemm_loop *loops) {
   const emit_indexer *x = &k->w.e.x;
-  if (level + 1 == k->n_sums) {
-    g->a_k = s->a;
-    g->a_k_size = size_of(k, s->a);
-    g->b_k = s->b;
-    g->k = emit_size(x, s->n);
-    emit_gemm_block(w, g, sums);
-    return;
-  }
-  LLVMValueRef a = g->a, b = g->b;
-  emit_fetch fetch = g->fetch;
-  int n = g->tile.rows * g->tile.vectors;
-  emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), emit_size(x, s->n), 1, dim_is_const(s->n), n, sums);
-  g->a = emit_product_at(k, a, emit_times_size(x, l.iv, s->a));
-  g->b = emit_product_at(k, b, emit_times_size(x, l.iv, s->b));
-  if (fetch.from) {
-    g->fetch = emit_product_part_of_fetch(w, &fetch, l.iv, emit_size(x, s->n));
-  }
-  for (int j = 0; j < n; j++) {
-    sums[j] = l.carried[j];
-  }
-  sum_level(k, g, level + 1, sums);
-  emit_loop_end(w, &l, sums);
-  for (int j = 0; j < n; j++) {
-    sums[j] = l.carried[j];
+  for (int64_t j = 0; j < k->n_sums; j++) {
+    const emit_level *s = &k->sums[j];
+    loops[j] = (emit_gemm_loop){emit_size(x, s->n), emit_size(x, s->a), emit_size(x, s->b)};
   }
 }
 
@@ -259,25 +220,20 @@ static void start_sums(const emit_product_kernel *k, emit_gemm *g, LLVMValueRef 
   }
 }
 
-/* Returns how many of the block's columns exist.  Sets *is_part to an i1 that is false only if all of them exist. */
-static LLVMValueRef width_of(const emit_product_kernel *k, const emit_product_place *b, LLVMValueRef *is_part) {
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  LLVMValueRef all = emit_i64(w, b->vectors * p->lanes);
-  if (!dim_is_const(p->columns)) {
-    LLVMValueRef before = emit_times(w, b->vector, p->lanes);
-    LLVMValueRef rest = LLVMBuildNSWSub(w->builder, emit_size(&k->w.e.x, p->columns), before, "");
-    *is_part = emit_icmp(w, LLVMIntSLT, rest, all);
-    return emit_lesser(w, rest, all);
-  }
-  int64_t rest = p->columns % p->lanes;
-  LLVMValueRef end = emit_add(w, b->vector, emit_i64(w, b->vectors));
-  *is_part = emit_icmp(w, LLVMIntEQ, end, emit_i64(w, emit_product_panels_of(k->dims, p)));
-  return rest ? emit_select(w, *is_part, emit_i64(w, (b->vectors - 1) * p->lanes + rest), all) : all;
-}
-
 /* Returns true if every vector of columns is known to be full. */
 static bool has_whole_vectors(const emit_product *p) { return dim_is_const(p->columns) && p->columns % p->lanes == 0; }
+
+/* Returns how many of the columns of a block that is `vectors` wide exist. */
+static LLVMValueRef width_of(const emit_product_kernel *k, const emit_product_place *b, LLVMValueRef vectors) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  LLVMValueRef all = emit_times(w, vectors, p->lanes);
+  if (has_whole_vectors(p)) {
+    return all;
+  }
+  LLVMValueRef before = emit_times(w, b->vector, p->lanes);
+  return emit_lesser(w, LLVMBuildNSWSub(w->builder, emit_size(&k->w.e.x, p->columns), before, ""), all);
+}
 
 /* Sets the distances in A between the block's rows; `places` must have room for one number per row. */
 static void place_rows(const emit_product_kernel *k, emit_gemm *g, int64_t *places) {
@@ -289,57 +245,130 @@ static void place_rows(const emit_product_kernel *k, emit_gemm *g, int64_t *plac
   }
 }
 
-void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
-                              LLVMValueRef unit, int64_t units) {
-  const emit_ir *w = k->w.e.w;
+/* Returns a block of this size at *b whose first row is unit number `unit` in iteration `outer`. */
+static emit_gemm block_at(const emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
+                          LLVMValueRef unit, emit_gemm_tile tile) {
   const emit_indexer *x = &k->w.e.x;
   const emit_product *p = k->p;
   const emit_row_cut *r = &k->rows;
-  int64_t places[EMIT_GEMM_ROWS];
-  emit_gemm g = {.tile = {(int)(units * r->unit_rows), b->vectors, (int)p->lanes},
-                 .type = k->type,
-                 .b = b->b,
-                 .b_vector = k->b_vector,
-                 .b_vector_size = size_of(k, k->b_vector),
-                 .dot4 = (dtype)p->dot4,
-                 .dot4_flips = p->dot4_offset != 0,
-                 .fetch = b->fetch};
-  place_rows(k, &g, places);
-  g.a = emit_product_at(
-      k, b->a,
-      emit_add(w, emit_level_offset(x, r->n_outside, p->rows, false, outer), emit_times_size(x, unit, r->unit_step)));
-  LLVMValueRef sums[EMIT_GEMM_SUMS];
-  LLVMValueRef row =
-      emit_add(w, b->first_row, emit_add(w, emit_times_size(x, outer, r->inner), emit_times(w, unit, r->unit_rows)));
-  start_sums(k, &g, sums);
-  if (p->quantized_type) {
-    sum_quantized(k, &g, b->first_column, sums);
+  LLVMValueRef outside = emit_level_offset(x, r->n_outside, p->rows, false, outer);
+  return (emit_gemm){
+      .tile = tile,
+      .type = k->type,
+      .a = emit_product_at(k, b->a, emit_add(x->w, outside, emit_times_size(x, unit, r->unit_step))),
+      .b = b->b,
+      .b_vector = k->b_vector,
+      .b_vector_size = size_of(k, k->b_vector),
+      .dot4 = (dtype)p->dot4,
+      .dot4_flips = p->dot4_offset != 0,
+      .fetch = b->fetch,
+  };
+}
+
+/* Returns the row of C at which unit number `unit` of iteration `outer` begins. */
+static LLVMValueRef row_of(const emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
+                           LLVMValueRef unit) {
+  const emit_ir *w = k->w.e.w;
+  LLVMValueRef before = emit_times_size(&k->w.e.x, outer, k->rows.inner);
+  return emit_add(w, b->first_row, emit_add(w, before, emit_times(w, unit, k->rows.unit_rows)));
+}
+
+static void sum_block(emit_product_kernel *k, emit_gemm *g, const emit_product_place *b, LLVMValueRef *sums) {
+  emit_gemm_loop loops[EMIT_PRODUCT_LEVELS];
+  start_sums(k, g, sums);
+  if (k->p->quantized_type) {
+    sum_quantized(k, g, b->first_column, sums);
   } else {
-    sum_level(k, &g, 0, sums);
+    sum_loops(k, loops);
+    emit_gemm_nest(k->w.e.w, g, (int)k->n_sums, loops, sums);
   }
+}
+
+void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
+                              LLVMValueRef unit, int64_t units) {
+  const emit_ir *w = k->w.e.w;
+  const emit_product *p = k->p;
+  int64_t places[EMIT_GEMM_ROWS];
+  int rows = (int)(units * k->rows.unit_rows);
+  emit_gemm g = block_at(k, b, outer, unit, (emit_gemm_tile){rows, b->vectors, (int)p->lanes});
+  place_rows(k, &g, places);
+  LLVMValueRef sums[EMIT_GEMM_SUMS], row = row_of(k, b, outer, unit);
+  sum_block(k, &g, b, sums);
   if (k->direct && has_whole_vectors(p)) {
     finish_registers(k, &g, row, b->first_column, sums);
     return;
   }
-  LLVMValueRef is_part, width = width_of(k, b, &is_part);
+  LLVMValueRef vectors = emit_i64(w, b->vectors), width = width_of(k, b, vectors);
   LLVMBasicBlockRef whole = NULL, part = NULL, done = NULL;
   if (k->direct) {
     whole = emit_block(w, "whole");
     part = emit_block(w, "part");
     done = emit_block(w, "next");
+    LLVMValueRef is_part = emit_icmp(w, LLVMIntSLT, width, emit_times(w, vectors, p->lanes));
     LLVMBuildCondBr(w->builder, is_part, part, whole);
     LLVMPositionBuilderAtEnd(w->builder, whole);
     finish_registers(k, &g, row, b->first_column, sums);
     LLVMBuildBr(w->builder, done);
     LLVMPositionBuilderAtEnd(w->builder, part);
   }
-  keep_in_tile(k, &g, sums);
+  emit_gemm_store(w, &g, sums, k->tile);
   emit_forget_vectors(w);
-  finish_tile(k, row, emit_i64(w, g.tile.rows), b->first_column, width);
+  finish_tile(k, row, emit_i64(w, rows), b->first_column, width);
   if (k->direct) {
     LLVMBuildBr(w->builder, done);
     LLVMPositionBuilderAtEnd(w->builder, done);
   }
+}
+
+/* --- the functions of a ladder's blocks --- */
+
+LLVMValueRef emit_product_write_epilogue(emit_product_kernel *k) {
+  const emit_ir *w = k->w.e.w;
+  LLVMTypeRef more[] = {w->ptr, w->i64, w->i64, w->i64, w->i64};
+  LLVMValueRef p[EMIT_EPILOGUE_PARAMETERS];
+  emit_outer_function outer;
+  emit_writer_enter(&k->w, "epilogue", sizeof more / sizeof *more, more, &outer);
+  LLVMGetParams(w->function, p);
+  k->tile = p[EMIT_EPILOGUE_TILE];
+  finish_tile(k, p[EMIT_EPILOGUE_ROW], p[EMIT_EPILOGUE_ROWS], p[EMIT_EPILOGUE_COLUMN], p[EMIT_EPILOGUE_WIDTH]);
+  return emit_writer_leave(&k->w, &outer);
+}
+
+/* Writes a micro-kernel for blocks of quantised weights. */
+static LLVMValueRef write_quantized(emit_product_kernel *k, emit_gemm_tile tile) {
+  const emit_ir *w = k->w.e.w;
+  LLVMTypeRef more[] = {w->ptr, w->ptr, w->ptr, w->ptr, w->i64};
+  LLVMValueRef p[EMIT_MICRO_PARAMETERS], sums[EMIT_GEMM_SUMS];
+  emit_outer_function outer;
+  emit_writer_enter(&k->w, "gemm_quantized", sizeof more / sizeof *more, more, &outer);
+  LLVMGetParams(w->function, p);
+  emit_gemm g = {.tile = tile,
+                 .type = k->type,
+                 .a = p[EMIT_MICRO_A],
+                 .b = p[EMIT_MICRO_B],
+                 .a_row_size = emit_size(&k->w.e.x, k->rows.row_step),
+                 .b_vector = k->b_vector};
+  emit_gemm_zero(w, &g, sums);
+  sum_quantized(k, &g, p[EMIT_MICRO_COLUMN], sums);
+  emit_gemm_store(w, &g, sums, p[EMIT_MICRO_TILE]);
+  return emit_writer_leave(&k->w, &outer);
+}
+
+LLVMValueRef emit_product_micro_kernel(emit_product_kernel *k, int64_t rows, int64_t vectors) {
+  const emit_product *p = k->p;
+  emit_gemm_tile tile = {(int)rows, (int)vectors, (int)p->lanes};
+  if (p->quantized_type) {
+    return write_quantized(k, tile);
+  }
+  emit_micro_kernel m = {.tile = tile,
+                         .type = k->type,
+                         .dot4 = (dtype)p->dot4,
+                         .dot4_flips = p->dot4_offset != 0,
+                         .panels = p->packing != EMIT_B_PLAIN,
+                         .head = emit_product_head(p) != 0,
+                         .contiguous = k->sums[k->n_sums - 1].a == 1,
+                         .n_loops = (int)k->n_sums};
+  return emit_micro_kernel_of(k->w.e.w, &m);
 }
 
 /* --- what blocks need --- */
@@ -377,14 +406,14 @@ static void set_sums(emit_product_kernel *k) {
   }
 }
 
-void emit_product_blocks_begin(emit_product_kernel *k, int64_t rows, int64_t vectors) {
+void emit_product_blocks_begin(emit_product_kernel *k) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
-  k->direct = emit_is_light(k->w.i);
-  k->tile_columns = vectors * p->lanes;
+  k->direct = !k->rows.ladder && emit_is_light(k->w.i);
   set_sums(k);
   if (!k->direct || !has_whole_vectors(p)) {
-    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, rows * k->tile_columns), "");
+    int64_t sums = p->tile_rows * EMIT_GEMM_TILE_VECTORS * p->lanes;
+    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, sums), "");
     LLVMSetAlignment(k->tile, 64);
   }
 }

@@ -1,15 +1,15 @@
 /* product.c - the geometry of contractions, and how their products are divided into blocks; see product.h. */
-#include "emit/contraction/product.h"
+#include "emit/product/product.h"
 
 #include <math.h>
 #include <stddef.h>
 #include <string.h>
 
 #include "base/arith.h"
-#include "emit/contraction/gemm.h"
+#include "emit/product/gemm.h"
 #include "emit/llvm/likely.h"
 #include "emit/llvm/number.h"
-#include "emit/contraction/product_internal.h"
+#include "emit/product/product_internal.h"
 #include "emit/kernel/writer.h"
 
 _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VECTORS == EMIT_GEMM_VECTORS,

@@ -1,6 +1,6 @@
 /* product_copies.c - the kernels of product.h that only copy: A with zeros around it, and B as panels. */
-#include "emit/contraction/arithmetic.h"
-#include "emit/contraction/product_internal.h"
+#include "emit/product/arithmetic.h"
+#include "emit/product/product_internal.h"
 
 typedef struct copy_kernel {
   emit_writer *w;

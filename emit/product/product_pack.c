@@ -1,8 +1,8 @@
 /* product_pack.c - the panels of column vectors into which B is packed: their sizes, and packing at compile time. */
 #include <string.h>
 
-#include "emit/contraction/gemm.h"
-#include "emit/contraction/product_internal.h"
+#include "emit/product/gemm.h"
+#include "emit/product/product_internal.h"
 
 /* --- the sizes of panels --- */
 

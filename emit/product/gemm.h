@@ -18,8 +18,8 @@
  * Products are added in the order of k, with one rounding for each if the target has a fused multiply-add.  So the bits
  * of a column depend neither on the size of the block nor on the number of vectors, and callers may cut a product into
  * blocks as they like. */
-#ifndef EMIT_CONTRACTION_GEMM_H
-#define EMIT_CONTRACTION_GEMM_H
+#ifndef EMIT_PRODUCT_GEMM_H
+#define EMIT_PRODUCT_GEMM_H
 
 #include "base/tensor/dtype.h"
 #include "emit/llvm/ir.h"
@@ -114,5 +114,23 @@ int emit_gemm_dot4_offset(const emit_target *t, dtype bytes);
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
 /* Writes the loop over k.  If g->fetch is used, g->k must be a constant. sums[rows * vectors] are input and output. */
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
+
+/* One of the loops over the products of a sum: it has n iterations; a and b are the distances in A and in B from one
+ * iteration to the next, in elements.  All are i64. */
+typedef struct emit_gemm_loop {
+  LLVMValueRef n, a, b;
+} emit_gemm_loop;
+/* Writes the nest of the n loops, of which the first is the outermost; n is at least 1.  g->k and the distances from
+ * one k to the next are those of the innermost loop and need not be set. */
+void emit_gemm_nest(const emit_ir *w, const emit_gemm *g, int n, const emit_gemm_loop *loops, LLVMValueRef *sums);
+
+/* Returns part `number` of n equal parts of the memory that is to be prefetched. */
+emit_fetch emit_fetch_part(const emit_ir *w, const emit_fetch *f, LLVMValueRef number, LLVMValueRef n);
+
+/* The distance between the rows of a tile in memory, in vectors. */
+enum { EMIT_GEMM_TILE_VECTORS = EMIT_GEMM_VECTORS };
+
+/* Writes the sums to `tile`: vector v of row r to vector r * EMIT_GEMM_TILE_VECTORS + v. */
+void emit_gemm_store(const emit_ir *w, const emit_gemm *g, const LLVMValueRef *sums, LLVMValueRef tile);
 
 #endif

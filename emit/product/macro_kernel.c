@@ -1,0 +1,191 @@
+/* macro_kernel.c - see macro_kernel.h. */
+#include "emit/product/macro_kernel.h"
+
+#include "emit/product/arithmetic.h"
+#include "emit/llvm/metadata.h"
+
+typedef struct macro_kernel {
+  const emit_ir *w;
+  LLVMValueRef parameters[EMIT_MACRO_PARAMETERS];
+  LLVMValueRef rung_number, rung, rows;       /* the rung, its entries in the record, the rows of its blocks */
+  LLVMValueRef micro, b, first_column, width; /* the column of blocks that is being computed */
+  LLVMValueRef outer, a, row;                 /* the iteration of the loops around the blocks; its A and rows */
+} macro_kernel;
+
+static LLVMValueRef at(const emit_ir *w, LLVMValueRef table, LLVMValueRef entry) {
+  return LLVMBuildInBoundsGEP2(w->builder, w->i64, table, &entry, 1, "");
+}
+
+static LLVMValueRef number_at(const emit_ir *w, LLVMValueRef table, int entry) {
+  return LLVMBuildLoad2(w->builder, w->i64, at(w, table, emit_i64(w, entry)), "");
+}
+
+static LLVMValueRef number_of(const macro_kernel *m, int entry) {
+  return number_at(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
+}
+
+static LLVMValueRef pointer_of(const macro_kernel *m, int entry) {
+  LLVMValueRef from = at(m->w, m->parameters[EMIT_MACRO_RECORD], emit_i64(m->w, entry));
+  return LLVMBuildLoad2(m->w->builder, m->w->ptr, from, "");
+}
+
+static LLVMValueRef minus(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWSub(w->builder, x, y, "");
+}
+static LLVMValueRef product(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWMul(w->builder, x, y, "");
+}
+static LLVMValueRef quotient(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildUDiv(w->builder, x, y, "");
+}
+static LLVMValueRef after(const emit_ir *w, LLVMValueRef base, LLVMValueRef bytes) {
+  return LLVMBuildInBoundsGEP2(w->builder, w->i8, base, &bytes, 1, "");
+}
+
+/* --- the rows of a column of blocks --- */
+
+static void write_block(const macro_kernel *m, LLVMValueRef unit) {
+  const emit_ir *w = m->w;
+  LLVMValueRef buffers = pointer_of(m, EMIT_RECORD_BUFFERS), args = pointer_of(m, EMIT_RECORD_ARGS);
+  LLVMValueRef tile = pointer_of(m, EMIT_RECORD_TILE);
+  LLVMValueRef loops = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
+  LLVMValueRef a = after(w, m->a, product(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
+  LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
+  LLVMBuildCall2(w->builder, emit_micro_kernel_type(w), m->micro, sum, EMIT_MICRO_PARAMETERS, "");
+  LLVMValueRef finish[EMIT_EPILOGUE_PARAMETERS] = {buffers,         args,    tile, emit_add(w, m->row, unit), m->rows,
+                                                   m->first_column, m->width};
+  LLVMBuildCall2(w->builder, emit_epilogue_type(w), pointer_of(m, EMIT_RECORD_EPILOGUE), finish,
+                 EMIT_EPILOGUE_PARAMETERS, "");
+}
+
+/* Returns how many of n rows are left for the current rung and those after it: each rung takes as many rows as fit in
+ * its blocks. */
+static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
+  const emit_ir *w = m->w;
+  LLVMValueRef rungs = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), m->rung_number, 1, false, 1, &n);
+  LLVMValueRef rung = at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
+  LLVMValueRef left = LLVMBuildURem(w->builder, l.carried[0], number_at(w, rung, EMIT_RUNG_ROWS), "");
+  emit_loop_end(w, &l, &left);
+  return l.carried[0];
+}
+
+/* Writes the rows of the current rung, of those from begin * h to end * h, where h is the height of the highest rung's
+ * blocks. */
+static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
+  const emit_ir *w = m->w;
+  LLVMValueRef high = number_of(m, EMIT_RECORD_RUNGS + EMIT_RUNG_ROWS), from = product(w, begin, high);
+  LLVMValueRef to = emit_lesser(w, product(w, end, high), number_of(m, EMIT_RECORD_INNER));
+  LLVMValueRef left = rows_left(m, minus(w, to, from)), first = minus(w, to, left);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), quotient(w, left, m->rows), 1, false, 0, NULL);
+  write_block(m, emit_add(w, first, product(w, l.iv, m->rows)));
+  emit_loop_end(w, &l, NULL);
+}
+
+/* Returns the offset in A, in bytes, of iteration m->outer of the loops around the blocks. */
+static LLVMValueRef outside_offset(const macro_kernel *m) {
+  const emit_ir *w = m->w;
+  LLVMValueRef levels = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_OUTSIDE));
+  LLVMValueRef start[] = {m->outer, emit_i64(w, 0)};
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(m, EMIT_RECORD_N_OUTSIDE), 1, false, 2, start);
+  LLVMValueRef level = at(w, levels, emit_times(w, l.iv, 2)), n = number_at(w, level, 0);
+  LLVMValueRef digit = LLVMBuildURem(w->builder, l.carried[0], n, "");
+  LLVMValueRef next[] = {quotient(w, l.carried[0], n),
+                         emit_add(w, l.carried[1], product(w, digit, number_at(w, level, 1)))};
+  emit_loop_end(w, &l, next);
+  return l.carried[1];
+}
+
+/* Writes the column of blocks, in each iteration of the loops around the blocks that the step has a part of. */
+static void write_outer_loop(macro_kernel *m) {
+  const emit_ir *w = m->w;
+  LLVMValueRef inside = number_of(m, EMIT_RECORD_INSIDE), one = emit_i64(w, 1);
+  LLVMValueRef row_from = m->parameters[EMIT_MACRO_ROW_FROM], row_to = m->parameters[EMIT_MACRO_ROW_TO];
+  LLVMValueRef past = emit_add(w, quotient(w, minus(w, row_to, one), inside), one);
+  emit_loop l;
+  emit_loop_begin(w, &l, quotient(w, row_from, inside), past, 1, true, 0, NULL);
+  m->outer = l.iv;
+  m->a = after(w, m->parameters[EMIT_MACRO_A], outside_offset(m));
+  m->row = emit_add(w, m->parameters[EMIT_MACRO_FIRST_ROW], product(w, l.iv, number_of(m, EMIT_RECORD_INNER)));
+  LLVMValueRef before = product(w, l.iv, inside);
+  LLVMValueRef begin = emit_greater(w, minus(w, row_from, before), emit_i64(w, 0));
+  write_rows(m, begin, emit_lesser(w, minus(w, row_to, before), inside));
+  emit_loop_end(w, &l, NULL);
+}
+
+/* --- the columns of a rung --- */
+
+/* Sets what belongs to column number `number` of blocks. */
+static void set_column(macro_kernel *m, LLVMValueRef number) {
+  const emit_ir *w = m->w;
+  LLVMValueRef wide = number_at(w, m->rung, EMIT_RUNG_WIDTHS), narrow = number_at(w, m->rung, EMIT_RUNG_WIDTHS + 1);
+  LLVMValueRef n_wide = number_at(w, m->rung, EMIT_RUNG_N_WIDE);
+  LLVMValueRef is_narrow = emit_icmp(w, LLVMIntSGE, number, n_wide), lanes = number_of(m, EMIT_RECORD_LANES);
+  LLVMValueRef extra = product(w, emit_lesser(w, number, n_wide), minus(w, wide, narrow));
+  LLVMValueRef vector = emit_add(w, product(w, number, narrow), extra), column = product(w, vector, lanes);
+  LLVMValueRef which = LLVMBuildZExt(w->builder, is_narrow, w->i64, "");
+  LLVMValueRef micro = at(w, m->rung, emit_add(w, which, emit_i64(w, EMIT_RUNG_MICRO)));
+  m->micro = LLVMBuildLoad2(w->builder, w->ptr, micro, "");
+  m->b = after(w, m->parameters[EMIT_MACRO_B], product(w, vector, number_of(m, EMIT_RECORD_VECTOR_BYTES)));
+  m->first_column = emit_add(w, m->parameters[EMIT_MACRO_FIRST_COLUMN], column);
+  m->width = emit_lesser(w, minus(w, number_of(m, EMIT_RECORD_COLUMNS), column),
+                         product(w, emit_select(w, is_narrow, narrow, wide), lanes));
+}
+
+static void write_columns(macro_kernel *m) {
+  const emit_ir *w = m->w;
+  LLVMValueRef steps = number_of(m, EMIT_RECORD_COLUMN_STEPS), n = number_at(w, m->rung, EMIT_RUNG_N);
+  LLVMValueRef each = quotient(w, emit_add(w, n, minus(w, steps, emit_i64(w, 1))), steps);
+  LLVMValueRef from = product(w, m->parameters[EMIT_MACRO_COLUMN_STEP], each);
+  emit_loop l;
+  emit_loop_begin(w, &l, from, emit_lesser(w, emit_add(w, from, each), n), 1, false, 0, NULL);
+  emit_poll(w, l.iv, 1, EMIT_ANY_NUMBER, EMIT_POLL);
+  set_column(m, l.iv);
+  write_outer_loop(m);
+  emit_loop_end(w, &l, NULL);
+}
+
+/* --- the function --- */
+
+static void write_body(emit_ir *w) {
+  macro_kernel m = {.w = w};
+  LLVMGetParams(w->function, m.parameters);
+  w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
+  LLVMValueRef rungs = at(w, m.parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(&m, EMIT_RECORD_N_RUNGS), 1, true, 0, NULL);
+  m.rung_number = l.iv;
+  m.rung = at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
+  m.rows = number_at(w, m.rung, EMIT_RUNG_ROWS);
+  write_columns(&m);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+LLVMTypeRef emit_macro_kernel_type(const emit_ir *w) {
+  LLVMTypeRef types[EMIT_MACRO_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->i64, w->i64, w->i64, w->i64, w->i64};
+  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_MACRO_PARAMETERS, false);
+}
+
+LLVMTypeRef emit_epilogue_type(const emit_ir *w) {
+  LLVMTypeRef types[EMIT_EPILOGUE_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->i64, w->i64, w->i64, w->i64};
+  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_EPILOGUE_PARAMETERS, false);
+}
+
+LLVMValueRef emit_macro_kernel_of(const emit_ir *w) {
+  const char *name = arena_printf(w->arena, "macro_kernel_%s", w->target->cpu);
+  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
+  if (f) {
+    return f;
+  }
+  LLVMBasicBlockRef caller = emit_here(w);
+  emit_ir own = *w;
+  own.function = emit_add_internal_function(w, name, emit_macro_kernel_type(w));
+  LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
+  write_body(&own);
+  LLVMPositionBuilderAtEnd(w->builder, caller);
+  return own.function;
+}

@@ -1,0 +1,82 @@
+/* macro_kernel.h - the loops around the register blocks of a product whose number of rows is not a constant, as a
+ * function that all such kernels of a module call.  The names micro-kernel and macro-kernel are those of BLIS.
+ *
+ *     void f(record, a, b, first_row, first_column, row_from, row_to, column_step)
+ *
+ * The function computes a step of the product's grid: the blocks of rows [row_from, row_to) (emit_row_cut.blocks) in
+ * column step number column_step.  a and b are the addresses of A and B for the step's batch and group, first_row and
+ * first_column its first row and column of C.
+ *
+ * The rows are divided like a ladder (emit_row_cut.ladder).  A rung is the rows that blocks of one height compute;
+ * there is a loop over the rungs, in it one over the columns, and in that one over the rows, so that the panels of B
+ * stay in the cache for all rows of a rung.  For each block, a micro-kernel (micro_kernel.h) writes the sums to a tile,
+ * and an epilogue that belongs to the kernel computes the results from them:
+ *
+ *     void epilogue(buffers, args, tile, row, rows, column, width)
+ *
+ * for `rows` rows from `row` on and `width` columns from `column` on. */
+#ifndef EMIT_PRODUCT_MACRO_KERNEL_H
+#define EMIT_PRODUCT_MACRO_KERNEL_H
+
+#include "emit/product/micro_kernel.h"
+
+enum {
+  EMIT_MACRO_RECORD,
+  EMIT_MACRO_A,
+  EMIT_MACRO_B,
+  EMIT_MACRO_FIRST_ROW,
+  EMIT_MACRO_FIRST_COLUMN,
+  EMIT_MACRO_ROW_FROM,
+  EMIT_MACRO_ROW_TO,
+  EMIT_MACRO_COLUMN_STEP,
+  EMIT_MACRO_PARAMETERS
+};
+
+/* The entries of a rung in the record: the rows of its blocks; the vectors of its wide blocks and of its narrow ones;
+ * the number of wide blocks, which come first, and of all blocks, in a row of blocks; their micro-kernels. */
+enum { EMIT_RUNG_ROWS, EMIT_RUNG_WIDTHS, EMIT_RUNG_N_WIDE = 3, EMIT_RUNG_N, EMIT_RUNG_MICRO, EMIT_RUNG_ENTRIES = 7 };
+enum { EMIT_MOST_RUNGS = 3, EMIT_MOST_OUTSIDE = 5 };
+
+/* The entries of the record, which have 8 bytes each: pointers (of the tables of buffers and arguments, the epilogue,
+ * the tile, and what onnx_xla_expired takes), and i64. */
+enum {
+  EMIT_RECORD_BUFFERS,
+  EMIT_RECORD_ARGS,
+  EMIT_RECORD_EPILOGUE,
+  EMIT_RECORD_TILE,
+  EMIT_RECORD_WATCH,
+  EMIT_RECORD_INNER,        /* emit_row_cut.inner */
+  EMIT_RECORD_INSIDE,       /* the number of blocks in one iteration of the loops around the blocks */
+  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A */
+  EMIT_RECORD_COLUMN_STEPS, /* the number of steps of the grid along the columns */
+  EMIT_RECORD_COLUMNS,      /* the number of columns of a group */
+  EMIT_RECORD_LANES,        /* the number of columns in a vector */
+  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B */
+  EMIT_RECORD_N_RUNGS,
+  EMIT_RECORD_RUNGS,
+  EMIT_RECORD_LOOPS = EMIT_RECORD_RUNGS + EMIT_MOST_RUNGS * EMIT_RUNG_ENTRIES, /* the table of the micro-kernels */
+  /* The loops around the blocks, the innermost first: their number; for each its number of iterations and its distance
+   * in A in bytes. */
+  EMIT_RECORD_N_OUTSIDE = EMIT_RECORD_LOOPS + EMIT_MICRO_TABLE,
+  EMIT_RECORD_OUTSIDE,
+  EMIT_RECORD_ENTRIES = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2
+};
+
+/* Returns the module's macro-kernel; the first call in a module writes it. */
+LLVMValueRef emit_macro_kernel_of(const emit_ir *w);
+LLVMTypeRef emit_macro_kernel_type(const emit_ir *w);
+
+/* The parameters of an epilogue. */
+enum {
+  EMIT_EPILOGUE_BUFFERS,
+  EMIT_EPILOGUE_ARGS,
+  EMIT_EPILOGUE_TILE,
+  EMIT_EPILOGUE_ROW,
+  EMIT_EPILOGUE_ROWS,
+  EMIT_EPILOGUE_COLUMN,
+  EMIT_EPILOGUE_WIDTH,
+  EMIT_EPILOGUE_PARAMETERS
+};
+LLVMTypeRef emit_epilogue_type(const emit_ir *w);
+
+#endif

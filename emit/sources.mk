@@ -62,6 +62,7 @@ emit_sources = \
 	emit/kernel/twister.c \
 	emit/kernel/update.c \
 	emit/llvm/cpus.c \
+	emit/llvm/function.c \
 	emit/llvm/index.c \
 	emit/llvm/ir.c \
 	emit/llvm/likely.c \
@@ -122,6 +123,7 @@ emit_files = \
 	emit/kernel/writer.h \
 	emit/llvm/compiler_calls.def \
 	emit/llvm/cpus.h \
+	emit/llvm/function.h \
 	emit/llvm/index.h \
 	emit/llvm/ir.h \
 	emit/llvm/likely.h \

@@ -160,23 +160,6 @@ static int lanes_for(int64_t n, int64_t lanes, bool exact) {
   return (int)lanes;
 }
 
-static LLVMValueRef make_zeros(const winograd *g) {
-  LLVMTypeRef type = emit_vector_type(g->ir->f32, g->lanes[0]);
-  LLVMValueRef zeros = LLVMAddGlobal(g->ir->module, type, "zeros");
-  LLVMSetInitializer(zeros, LLVMConstNull(type));
-  LLVMSetGlobalConstant(zeros, true);
-  LLVMSetLinkage(zeros, LLVMInternalLinkage);
-  return zeros;
-}
-
-/* Returns true if transforms should be straight code in registers: such code saves a quarter of the transforms' time,
- * but LLVM takes twice as long to compile it if the tiles are large. */
-static bool is_worth_unrolling(const emit_winograd *p) {
-  /* the number of multiplications for each element that is transformed */
-  double sums = (double)p->channels * (double)p->outputs / (double)(p->channels + p->outputs);
-  return emit_winograd_products(p) <= 16 || sums < 40;
-}
-
 /* Allocates n vectors on the stack. */
 static LLVMValueRef make_room(const winograd *g, int64_t n) {
   LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
@@ -200,9 +183,6 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   g.lanes[1] = lanes_for(p.outputs, p.lanes, shared);
   g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
   g.u = emit_writer_buffer(&w, (uint32_t)p.weights);
-  g.zeros = make_zeros(&g);
-  g.unrolled = is_worth_unrolling(&p);
-  g.room = make_room(&g, emit_winograd_products(&p));
   g.line = make_room(&g, p.m[0] * p.m[1]);
   LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
   if (p.phased) {

@@ -12,15 +12,10 @@ typedef struct winograd {
   emit_writer *w;
   const emit_winograd *p;
   const emit_ir *ir;
-  hlo_value convolution;   /* the value from which the epilogue starts */
-  LLVMValueRef x, u;       /* the addresses of the input and of the packed weights */
-  LLVMValueRef zeros;      /* the address of a vector of zeros */
-  LLVMValueRef room, line; /* memory on the stack: `room` holds a tile between the transform along its columns and the
-                              transform along its rows, `line` holds rows of results */
-  int lanes[2];            /* the lanes of vectors along the channels and along the outputs */
-  /* Whether the columns and rows of a tile are transformed by straight code in registers, and not by loops over them.
-   * That is faster but makes more code, which takes LLVM longer (is_worth_unrolling). */
-  bool unrolled;
+  hlo_value convolution; /* the value from which the epilogue starts */
+  LLVMValueRef x, u;     /* the addresses of the input and of the packed weights */
+  LLVMValueRef line;     /* memory on the stack for the results of a tile, before the epilogue */
+  int lanes[2];          /* the lanes of vectors along the channels and along the outputs */
 } winograd;
 
 /* --- arithmetic on positions: i64 --- */

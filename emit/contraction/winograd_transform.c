@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "emit/contraction/winograd_internal.h"
+#include "emit/llvm/function.h"
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 
@@ -61,12 +62,6 @@ void emit_winograd_weight_matrix(int64_t size, int64_t r, double g[EMIT_WINOGRAD
     }
   }
 }
-
-/* A tile after the transform of its columns and before that of its rows, as vectors [row][column].  If g->unrolled it
- * is in v, in registers, otherwise in memory at g->room. */
-typedef struct square {
-  LLVMValueRef v[MOST][MOST];
-} square;
 
 /* --- transforms along one dimension --- */
 
@@ -179,41 +174,111 @@ static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, L
   }
 }
 
-/* Sets the first n elements of column `at` of s, a tile whose columns are transformed. */
-static void put_column(const winograd *g, square *s, LLVMValueRef at, const LLVMValueRef *line, int64_t n) {
-  const int64_t lanes = g->p->lanes, columns = emit_winograd_size(g->p, 1);
-  if (!g->unrolled) {
-    store_line(g, line, n, address(g, g->room, scaled(g, at, lanes)), columns * lanes);
-    return;
-  }
-  for (int64_t k = 0; k < n; k++) {
-    s->v[k][LLVMConstIntGetSExtValue(at)] = line[k];
-  }
+/* --- transforms of tiles, as functions that all kernels of a module call --- */
+
+/* The size of a tile of the input, that of the tile of results, and the lanes of its vectors. */
+typedef struct tile_size {
+  int64_t size[2], m[2];
+  int lanes;
+} tile_size;
+
+static const char *name_of(const winograd *g, const char *what, const tile_size *t) {
+  return arena_printf(g->ir->arena, "winograd_%s_%dx%d_%dx%dx%d", what, (int)t->size[0], (int)t->size[1], (int)t->m[0],
+                      (int)t->m[1], t->lanes);
 }
 
-static void get_row(const winograd *g, const square *s, LLVMValueRef at, int lanes, LLVMValueRef *line) {
-  const int64_t step = g->p->lanes, columns = emit_winograd_size(g->p, 1);
-  if (!g->unrolled) {
-    load_line(g, address(g, g->room, scaled(g, at, columns * step)), columns, step, lanes, line);
-    return;
-  }
-  for (int64_t k = 0; k < columns; k++) {
-    line[k] = s->v[LLVMConstIntGetSExtValue(at)][k];
-  }
+static LLVMValueRef make_zeros(const emit_ir *w, int lanes) {
+  LLVMTypeRef type = emit_vector_type(w->f32, lanes);
+  LLVMValueRef zeros = LLVMAddGlobal(w->module, type, "zeros");
+  LLVMSetInitializer(zeros, LLVMConstNull(type));
+  LLVMSetGlobalConstant(zeros, true);
+  LLVMSetLinkage(zeros, LLVMInternalLinkage);
+  return zeros;
 }
 
-typedef void line_fn(const winograd *g, const void *data, LLVMValueRef at, square *s);
+/* The function that transforms a patch for one vector of channels: the address of the patch's first vector; the
+ * distances in the input from row to row and from column to column; bits that say which rows and which columns of the
+ * patch lie in the input; the address in V, and the distance between V's planes. */
+enum { FORWARD_FROM, FORWARD_ROW, FORWARD_COLUMN, FORWARD_ROWS, FORWARD_COLUMNS, FORWARD_TO, FORWARD_PLANE, N_FORWARD };
 
-static void each_line(const winograd *g, int64_t n, line_fn *write, const void *data, square *s) {
-  emit_loop l;
-  for (int64_t k = 0; g->unrolled && k < n; k++) {
-    write(g, data, number(g, k), s);
+static void write_forward(emit_ir *w, const void *data) {
+  const tile_size *t = data;
+  const winograd g = {.ir = w}; /* the functions that it is passed to read nothing else */
+  LLVMValueRef p[N_FORWARD], v[MOST][MOST], line[MOST], zeros = make_zeros(w, t->lanes);
+  LLVMGetParams(w->function, p);
+  for (int64_t j = 0; j < t->size[1]; j++) {
+    LLVMValueRef column =
+        address(&g, p[FORWARD_FROM], LLVMBuildNSWMul(w->builder, p[FORWARD_COLUMN], number(&g, j), ""));
+    LLVMValueRef bit = LLVMBuildAnd(w->builder, p[FORWARD_COLUMNS], number(&g, (int64_t)1 << j), "");
+    LLVMValueRef outside = emit_icmp(w, LLVMIntEQ, bit, number(&g, 0));
+    LLVMValueRef rows = emit_select(w, outside, number(&g, 0), p[FORWARD_ROWS]);
+    for (int64_t i = 0; i < t->size[0]; i++) {
+      LLVMValueRef from = address(&g, column, LLVMBuildNSWMul(w->builder, p[FORWARD_ROW], number(&g, i), ""));
+      LLVMValueRef inside = LLVMBuildAnd(w->builder, rows, number(&g, (int64_t)1 << i), "");
+      inside = emit_icmp(w, LLVMIntNE, inside, number(&g, 0));
+      line[i] = load(&g, emit_select(w, inside, from, zeros), t->lanes);
+    }
+    forward(&g, t->size[0], line);
+    for (int64_t i = 0; i < t->size[0]; i++) {
+      v[i][j] = line[i];
+    }
   }
-  if (!g->unrolled) {
-    emit_loop_begin(g->ir, &l, number(g, 0), number(g, n), 1, true, 0, NULL);
-    write(g, data, l.iv, s);
-    emit_loop_end(g->ir, &l, NULL);
+  for (int64_t i = 0; i < t->size[0]; i++) {
+    forward(&g, t->size[1], v[i]);
+    for (int64_t j = 0; j < t->size[1]; j++) {
+      LLVMValueRef at = LLVMBuildNSWMul(w->builder, p[FORWARD_PLANE], number(&g, i * t->size[1] + j), "");
+      store(&g, v[i][j], address(&g, p[FORWARD_TO], at));
+    }
   }
+  LLVMBuildRetVoid(w->builder);
+}
+
+static void call_forward(const winograd *g, LLVMValueRef *arguments) {
+  const emit_winograd *p = g->p;
+  const emit_ir *w = g->ir;
+  tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[0]};
+  LLVMTypeRef types[N_FORWARD] = {w->ptr, w->i64, w->i64, w->i64, w->i64, w->ptr, w->i64};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, N_FORWARD, false);
+  LLVMValueRef f = emit_shared_function(w, name_of(g, "forward", &t), type, write_forward, &t);
+  LLVMBuildCall2(w->builder, type, f, arguments, N_FORWARD, "");
+}
+
+/* The function that transforms one vector of a tile's outputs back: its address in M, the distance between M's planes,
+ * and the address to which the rows of results go, as contiguous vectors. */
+enum { BACKWARD_FROM, BACKWARD_PLANE, BACKWARD_TO, N_BACKWARD };
+
+static void write_backward(emit_ir *w, const void *data) {
+  const tile_size *t = data;
+  const winograd g = {.ir = w};
+  LLVMValueRef p[N_BACKWARD], v[MOST][MOST], line[MOST];
+  LLVMGetParams(w->function, p);
+  for (int64_t j = 0; j < t->size[1]; j++) {
+    for (int64_t i = 0; i < t->size[0]; i++) {
+      LLVMValueRef at = LLVMBuildNSWMul(w->builder, p[BACKWARD_PLANE], number(&g, i * t->size[1] + j), "");
+      line[i] = load(&g, address(&g, p[BACKWARD_FROM], at), t->lanes);
+    }
+    backward(&g, t->size[0], t->m[0], line);
+    for (int64_t i = 0; i < t->m[0]; i++) {
+      v[i][j] = line[i];
+    }
+  }
+  for (int64_t i = 0; i < t->m[0]; i++) {
+    backward(&g, t->size[1], t->m[1], v[i]);
+    for (int64_t j = 0; j < t->m[1]; j++) {
+      store(&g, v[i][j], address(&g, p[BACKWARD_TO], number(&g, (i * t->m[1] + j) * t->lanes)));
+    }
+  }
+  LLVMBuildRetVoid(w->builder);
+}
+
+static void call_backward(const winograd *g, LLVMValueRef *arguments) {
+  const emit_winograd *p = g->p;
+  const emit_ir *w = g->ir;
+  tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[1]};
+  LLVMTypeRef types[N_BACKWARD] = {w->ptr, w->i64, w->ptr};
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, N_BACKWARD, false);
+  LLVMValueRef f = emit_shared_function(w, name_of(g, "backward", &t), type, write_backward, &t);
+  LLVMBuildCall2(w->builder, type, f, arguments, N_BACKWARD, "");
 }
 
 /* --- the transform of weights --- */
@@ -253,58 +318,20 @@ static place place_of(const winograd *g, LLVMValueRef tile) {
 
 /* A patch is the part of the input from which one tile is transformed. */
 typedef struct patch {
-  place from;              /* the position in the input at which the patch begins, which may lie outside of the input */
-  LLVMValueRef start;      /* the offset in the input of the element at that position */
-  LLVMValueRef rows[MOST]; /* i1: true if that row of the patch lies in the input */
+  LLVMValueRef start;     /* the offset in the input of its first element, which may lie outside of the input */
+  LLVMValueRef inside[2]; /* i64: bit k is set if row k, or column k, of the patch lies in the input */
 } patch;
 
-/* Returns true if a patch can reach outside of the input along dimension d. */
-static bool is_padded(const winograd *g, int d) {
+/* Returns the bits of patch.inside for a patch that begins at position `at` of dimension d. */
+static LLVMValueRef bits_inside(const winograd *g, int d, LLVMValueRef at) {
   const emit_winograd *p = g->p;
-  bool constant = dim_is_const(p->in[d]) && dim_is_const(p->out[d]);
-  return !constant || p->low[d] > 0 || (p->tiles[d] - 1) * p->m[d] - p->low[d] + emit_winograd_size(p, d) > p->in[d];
-}
-
-/* Returns an i1 that is true if position number `at` of the patch along dimension d lies in the input.  Returns NULL if
- * every position does. */
-static LLVMValueRef is_inside(const winograd *g, const patch *s, int d, LLVMValueRef at) {
-  return is_padded(g, d) ? emit_icmp(g->ir, LLVMIntULT, add(g, s->from.at[d], at), size(g, g->p->in[d])) : NULL;
-}
-
-static LLVMValueRef both(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
-  return !x ? y : !y ? x : LLVMBuildAnd(g->ir->builder, x, y, "");
-}
-
-typedef struct transforming {
-  const patch *from;
-  LLVMValueRef channel, to; /* the offset of the vector along the channels; the address of the tile's row of V */
-} transforming;
-
-static void transform_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
-  const transforming *t = data;
-  const emit_winograd *p = g->p;
-  const int64_t rows = emit_winograd_size(p, 0);
-  LLVMValueRef line[MOST];
-  LLVMValueRef column = address(g, g->x, add(g, add(g, t->from->start, t->channel), scaled(g, at, p->channels)));
-  LLVMValueRef inside = is_inside(g, t->from, 1, at);
-  for (int64_t i = 0; i < rows; i++) {
-    LLVMValueRef from = stepped(g, column, i * p->channels, p->in[1]);
-    LLVMValueRef there = both(g, t->from->rows[i], inside);
-    line[i] = load(g, there ? emit_select(g->ir, there, from, g->zeros) : from, g->lanes[0]);
-  }
-  forward(g, rows, line);
-  put_column(g, s, at, line, rows);
-}
-
-static void transform_row(const winograd *g, const void *data, LLVMValueRef at, square *s) {
-  const transforming *t = data;
-  const int64_t columns = emit_winograd_size(g->p, 1);
-  const dim plane = g->p->v_plane;
-  LLVMValueRef line[MOST];
-  get_row(g, s, at, g->lanes[0], line);
-  forward(g, columns, line);
-  store_line(g, line, columns, address(g, t->to, add(g, t->channel, scaled(g, at, dim_mul(table(g), columns, plane)))),
-             plane);
+  LLVMBuilderRef b = g->ir->builder;
+  int64_t n = emit_winograd_size(p, d);
+  LLVMValueRef zero = number(g, 0), one = number(g, 1);
+  LLVMValueRef from = lesser(g, emit_greater(g->ir, LLVMBuildNSWSub(b, zero, at, ""), zero), number(g, n));
+  LLVMValueRef left = LLVMBuildNSWSub(b, size(g, p->in[d]), at, "");
+  LLVMValueRef to = emit_greater(g->ir, lesser(g, left, number(g, n)), from);
+  return LLVMBuildSub(b, LLVMBuildShl(b, one, to, ""), LLVMBuildShl(b, one, from, ""), "");
 }
 
 /* Begins a loop over [from, to) in vectors of `lanes` and returns the index of the vector's first element.  A vector
@@ -316,12 +343,19 @@ static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef 
 }
 
 static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
+  const emit_winograd *p = g->p;
   emit_loop l;
-  LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, g->p->channels), g->p->channels, g->lanes[0], true);
-  transforming t = {s, c, to};
-  square numbers;
-  each_line(g, emit_winograd_size(g->p, 1), transform_column, &t, &numbers);
-  each_line(g, emit_winograd_size(g->p, 0), transform_row, &t, &numbers);
+  LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, p->channels), p->channels, g->lanes[0], true);
+  LLVMValueRef arguments[N_FORWARD] = {
+      [FORWARD_FROM] = address(g, g->x, add(g, s->start, c)),
+      [FORWARD_ROW] = size(g, dim_mul(table(g), p->in[1], p->channels)),
+      [FORWARD_COLUMN] = number(g, p->channels),
+      [FORWARD_ROWS] = s->inside[0],
+      [FORWARD_COLUMNS] = s->inside[1],
+      [FORWARD_TO] = address(g, to, c),
+      [FORWARD_PLANE] = size(g, p->v_plane),
+  };
+  call_forward(g, arguments);
   emit_loop_end(g->ir, &l, NULL);
 }
 
@@ -329,17 +363,15 @@ void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, L
   const emit_winograd *p = g->p;
   emit_loop l;
   emit_loop_begin(g->ir, &l, number(g, 0), n, 1, false, 0, NULL);
-  patch s = {.from = place_of(g, add(g, first, l.iv))};
+  place from = place_of(g, add(g, first, l.iv));
+  patch s;
   for (int d = 0; d < 2; d++) {
-    s.from.at[d] = plus(g, s.from.at[d], -p->low[d]);
+    from.at[d] = plus(g, from.at[d], -p->low[d]);
+    s.inside[d] = bits_inside(g, d, from.at[d]);
   }
-  for (int64_t k = 0; k < emit_winograd_size(p, 0); k++) {
-    s.rows[k] = is_inside(g, &s, 0, number(g, k));
-  }
-  LLVMValueRef line = add(g, scaled(g, s.from.image, p->in[0]), s.from.at[0]);
-  s.start = emit_opaque(g->ir, scaled(g, add(g, scaled(g, line, p->in[1]), s.from.at[1]), p->channels));
-  LLVMValueRef to = emit_opaque(g->ir, address(g, v, scaled(g, l.iv, p->v_row)));
-  transform_tile(g, &s, to);
+  LLVMValueRef line = add(g, scaled(g, from.image, p->in[0]), from.at[0]);
+  s.start = emit_opaque(g->ir, scaled(g, add(g, scaled(g, line, p->in[1]), from.at[1]), p->channels));
+  transform_tile(g, &s, emit_opaque(g->ir, address(g, v, scaled(g, l.iv, p->v_row))));
   emit_loop_end(g->ir, &l, NULL);
 }
 
@@ -361,7 +393,7 @@ static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LL
   }
   emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
   emit_axis_at(index, s->rank - 1, emit_pos_lanes(k, g->lanes[1] > 1, 1));
-  LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->p->lanes)), g->lanes[1]);
+  LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->lanes[1])), g->lanes[1]);
   emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
   emit_store_roots(g->w, index);
   e->x.lanes = before;
@@ -376,41 +408,14 @@ static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
   return whole ? number(g, p->m[d]) : lesser(g, left, number(g, p->m[d]));
 }
 
-/* Transforms a column of the tile back; `data` points at the address of the tile's vector in M. */
-static void finish_column(const winograd *g, const void *data, LLVMValueRef at, square *s) {
-  const emit_winograd *p = g->p;
-  const int64_t rows = emit_winograd_size(p, 0), columns = emit_winograd_size(p, 1);
-  LLVMValueRef line[MOST], m = *(const LLVMValueRef *)data;
-  load_line(g, address(g, m, scaled(g, at, p->m_plane)), rows, dim_mul(table(g), columns, p->m_plane), g->lanes[1],
-            line);
-  backward(g, rows, p->m[0], line);
-  put_column(g, s, at, line, p->m[0]);
-}
-
-static void finish_row(const winograd *g, LLVMValueRef at, square *s, LLVMValueRef to) {
-  const emit_winograd *p = g->p;
-  LLVMValueRef line[MOST];
-  get_row(g, s, at, g->lanes[1], line);
-  backward(g, emit_winograd_size(p, 1), p->m[1], line);
-  store_line(g, line, p->m[1], to, p->lanes);
-}
-
 /* Transforms back one vector of a tile's outputs (from output k on), which begins at address m in the first of M's
  * matrices.  Writes the epilogue for the positions of the tile that lie in the result. */
 static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
-  const emit_winograd *p = g->p;
-  const int64_t row = p->m[1] * p->lanes;
-  square s;
+  const int64_t row = g->p->m[1] * g->lanes[1];
   emit_loop l, c;
-  each_line(g, emit_winograd_size(p, 1), finish_column, &m, &s);
-  for (int64_t i = 0; g->unrolled && i < p->m[0]; i++) {
-    finish_row(g, number(g, i), &s, address(g, g->line, number(g, i * row)));
-  }
+  call_backward(g, (LLVMValueRef[N_BACKWARD]){m, size(g, g->p->m_plane), g->line});
   emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
-  LLVMValueRef line = g->unrolled ? address(g, g->line, scaled(g, l.iv, row)) : g->line;
-  if (!g->unrolled) {
-    finish_row(g, l.iv, &s, line);
-  }
+  LLVMValueRef line = address(g, g->line, scaled(g, l.iv, row));
   emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);
   finish_vector(g, at, l.iv, c.iv, k, line);
   emit_loop_end(g->ir, &c, NULL);

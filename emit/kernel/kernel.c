@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/llvm/function.h"
 #include "emit/llvm/math.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"

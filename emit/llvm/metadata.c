@@ -2,7 +2,6 @@
 #include "emit/llvm/metadata.h"
 
 #include <assert.h>
-#include <stdio.h>
 #include <string.h>
 
 void emit_add_attribute(const emit_ir *w, unsigned at, const char *name) {
@@ -15,24 +14,6 @@ void emit_add_text_attribute(const emit_ir *w, const char *name, const char *val
   LLVMAttributeRef a =
       LLVMCreateStringAttribute(w->context, name, (unsigned)strlen(name), value, (unsigned)strlen(value));
   LLVMAddAttributeAtIndex(w->function, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, a);
-}
-
-void emit_mark_function(const emit_ir *w) {
-  emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
-  emit_add_text_attribute(w, "no-builtins", "true");
-  if (w->target->vector_bits) {
-    char bits[16];
-    snprintf(bits, sizeof bits, "%d", w->target->vector_bits);
-    emit_add_text_attribute(w, "prefer-vector-width", bits);
-  }
-}
-
-LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type) {
-  emit_ir own = *w;
-  own.function = LLVMAddFunction(w->module, name, type);
-  LLVMSetLinkage(own.function, LLVMInternalLinkage);
-  emit_mark_function(&own);
-  return own.function;
 }
 
 LLVMValueRef emit_metadata_node(const emit_ir *w, LLVMMetadataRef *operands, size_t n) {

@@ -10,11 +10,6 @@ void emit_add_attribute(const emit_ir *w, unsigned at, const char *name);
 /* Adds the attribute "name"="value" to the function that is being written. */
 void emit_add_text_attribute(const emit_ir *w, const char *name, const char *value);
 
-/* Gives the function that is being written the attributes that all functions of kernels have. */
-void emit_mark_function(const emit_ir *w);
-/* Adds a function with these attributes that only the module sees. */
-LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
-
 /* Returns a metadata node of these n operands. */
 LLVMValueRef emit_metadata_node(const emit_ir *w, LLVMMetadataRef *operands, size_t n);
 /* Attaches metadata of a kind, such as "align", to the instruction v. */

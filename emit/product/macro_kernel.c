@@ -2,7 +2,7 @@
 #include "emit/product/macro_kernel.h"
 
 #include "emit/product/arithmetic.h"
-#include "emit/llvm/metadata.h"
+#include "emit/llvm/function.h"
 
 typedef struct macro_kernel {
   const emit_ir *w;
@@ -150,7 +150,8 @@ static void write_columns(macro_kernel *m) {
 
 /* --- the function --- */
 
-static void write_body(emit_ir *w) {
+static void write_body(emit_ir *w, const void *data) {
+  (void)data;
   macro_kernel m = {.w = w};
   LLVMGetParams(w->function, m.parameters);
   w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
@@ -176,16 +177,5 @@ LLVMTypeRef emit_epilogue_type(const emit_ir *w) {
 }
 
 LLVMValueRef emit_macro_kernel_of(const emit_ir *w) {
-  const char *name = arena_printf(w->arena, "macro_kernel_%s", w->target->cpu);
-  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
-  if (f) {
-    return f;
-  }
-  LLVMBasicBlockRef caller = emit_here(w);
-  emit_ir own = *w;
-  own.function = emit_add_internal_function(w, name, emit_macro_kernel_type(w));
-  LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
-  write_body(&own);
-  LLVMPositionBuilderAtEnd(w->builder, caller);
-  return own.function;
+  return emit_shared_function(w, "macro_kernel", emit_macro_kernel_type(w), write_body, NULL);
 }

@@ -5,7 +5,7 @@
 #include <assert.h>
 
 #include "emit/product/arithmetic.h"
-#include "emit/llvm/metadata.h"
+#include "emit/llvm/function.h"
 #include "emit/llvm/number.h"
 
 /* Loads entry k of the table `loops`. */
@@ -46,7 +46,8 @@ static void start_at_head(const emit_ir *w, emit_gemm *g, LLVMValueRef *sums) {
   g->b = LLVMBuildInBoundsGEP2(w->builder, type, g->b, &one, 1, "");
 }
 
-static void write_body(const emit_ir *w, const emit_micro_kernel *m) {
+static void write_body(emit_ir *w, const void *data) {
+  const emit_micro_kernel *m = data;
   LLVMValueRef parameters[EMIT_MICRO_PARAMETERS], sums[EMIT_GEMM_SUMS];
   LLVMGetParams(w->function, parameters);
   LLVMValueRef table = parameters[EMIT_MICRO_LOOPS];
@@ -73,14 +74,6 @@ static void write_body(const emit_ir *w, const emit_micro_kernel *m) {
   LLVMBuildRetVoid(w->builder);
 }
 
-/* Returns the name of the function, which tells all on which its code depends.  A module may have functions for several
- * CPUs. */
-static const char *name_of(const emit_ir *w, const emit_micro_kernel *m) {
-  return arena_printf(w->arena, "gemm_%dx%dx%d_%s%s%s%s%s_%d%s_%s", m->tile.rows, m->tile.vectors, m->tile.lanes,
-                      dtype_name(m->type), m->dot4 ? dtype_name(m->dot4) : "", m->dot4_flips ? "f" : "",
-                      m->panels ? "p" : "", m->head ? "h" : "", m->n_loops, m->contiguous ? "c" : "", w->target->cpu);
-}
-
 LLVMTypeRef emit_micro_kernel_type(const emit_ir *w) {
   LLVMTypeRef types[EMIT_MICRO_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->ptr, w->ptr, w->ptr, w->i64};
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_MICRO_PARAMETERS, false);
@@ -88,17 +81,9 @@ LLVMTypeRef emit_micro_kernel_type(const emit_ir *w) {
 
 LLVMValueRef emit_micro_kernel_of(const emit_ir *w, const emit_micro_kernel *m) {
   assert(m->n_loops >= 1 && m->n_loops <= EMIT_MICRO_MOST_LOOPS);
-  const char *name = name_of(w, m);
-  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
-  if (f) {
-    return f;
-  }
-  LLVMBasicBlockRef caller = emit_here(w);
-  emit_ir own = *w;
-  own.watch = NULL;
-  own.function = emit_add_internal_function(w, name, emit_micro_kernel_type(w));
-  LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
-  write_body(&own, m);
-  LLVMPositionBuilderAtEnd(w->builder, caller);
-  return own.function;
+  const char *name =
+      arena_printf(w->arena, "gemm_%dx%dx%d_%s%s%s%s%s_%d%s", m->tile.rows, m->tile.vectors, m->tile.lanes,
+                   dtype_name(m->type), m->dot4 ? dtype_name(m->dot4) : "", m->dot4_flips ? "f" : "",
+                   m->panels ? "p" : "", m->head ? "h" : "", m->n_loops, m->contiguous ? "c" : "");
+  return emit_shared_function(w, name, emit_micro_kernel_type(w), write_body, m);
 }

@@ -20,7 +20,7 @@ _Static_assert((int)EMIT_PARAMETER_BYTES == RT_BLOCK_PARAMETER_BYTES &&
 
 /* The most kernels of an LLVM module.  A module by itself costs some 2 ms, and has its own copies of the functions that
  * its kernels share (emit/product/). */
-enum { BATCH = 24 };
+enum { BATCH = 64 };
 
 typedef struct kernel {
   uint64_t hash; /* a hash of the instruction's text and of the aliases */

@@ -1,0 +1,41 @@
+/* function.c - see function.h. */
+#include "emit/llvm/function.h"
+
+#include <stdio.h>
+
+#include "emit/llvm/metadata.h"
+
+void emit_mark_function(const emit_ir *w) {
+  emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
+  emit_add_text_attribute(w, "no-builtins", "true");
+  if (w->target->vector_bits) {
+    char bits[16];
+    snprintf(bits, sizeof bits, "%d", w->target->vector_bits);
+    emit_add_text_attribute(w, "prefer-vector-width", bits);
+  }
+}
+
+LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type) {
+  emit_ir own = *w;
+  own.function = LLVMAddFunction(w->module, name, type);
+  LLVMSetLinkage(own.function, LLVMInternalLinkage);
+  emit_mark_function(&own);
+  return own.function;
+}
+
+LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
+                                  const void *data) {
+  name = arena_printf(w->arena, "%s_%s", name, w->target->cpu);
+  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
+  if (f) {
+    return f;
+  }
+  LLVMBasicBlockRef caller = emit_here(w);
+  emit_ir own = *w;
+  own.watch = NULL;
+  own.function = emit_add_internal_function(w, name, type);
+  LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
+  body(&own, data);
+  LLVMPositionBuilderAtEnd(w->builder, caller);
+  return own.function;
+}

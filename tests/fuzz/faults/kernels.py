@@ -115,7 +115,7 @@ FAULTS = [
     fault(
         "winograd-height",
         "rows of a patch end where its columns do",
-        ("emit/contraction/winograd_transform.c", "«size(g, g->p->in[d])») : NULL", "size(g, g->p->in[1])"),
+        ("emit/contraction/winograd_transform.c", "left = LLVMBuildNSWSub(b, «size(g, p->in[d])»", "size(g, p->in[1])"),
     ),
     fault(
         "depthwise-border",

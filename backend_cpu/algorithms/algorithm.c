@@ -46,6 +46,12 @@ bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_
   return true;
 }
 
+double cpu_multiply_add_nanoseconds(const emit_target *t) {
+  const double instruction_nanoseconds = 0.16; /* two a cycle, at about 3 GHz */
+  int lanes = t->vector_bits && t->lanes * 32 > t->vector_bits ? t->vector_bits / 32 : t->lanes;
+  return instruction_nanoseconds / lanes;
+}
+
 double cpu_time_on_threads(double nanoseconds, uint32_t threads) {
   double worth = nanoseconds / 6000, most = worth < threads ? worth : threads;
   return most > 1 ? nanoseconds / most : nanoseconds;

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_cpu/algorithms/algorithm.h"
+#include "emit/product/gemm.h"
 #include "emit/product/product.h"
 #include "emit/llvm/likely.h"
 #include "lower/kernels/dynamic_m.h"
@@ -41,14 +42,14 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
 }
 
 /* Returns the estimated nanoseconds.  The time of a large register block is that of its multiplications: two vectors a
- * cycle at about 3 GHz.  The time of a small one is that of its loads. */
+ * cycle at about 3 GHz.  The time of a small one is that of its loads, or the latency of its multiplications. */
 static double estimate(const cpu_problem *p, const emit_product *g) {
-  double loads = (double)(g->tile_rows + g->tile_vectors) / (double)(g->tile_rows * g->tile_vectors);
+  double sums = (double)(g->tile_rows * g->tile_vectors), loads = (double)(g->tile_rows + g->tile_vectors) / sums;
   dim_table *t = dims_of(p);
   double columns = emit_likely_size(t, g->columns),
          vectors = ceil(columns / (double)g->lanes); /* the last vector may have fewer columns than lanes */
   double padded = p->multiplications / fmax(columns, 1) * (vectors * (double)g->lanes);
-  double work = padded / (double)g->lanes * (0.15 + 0.015 * loads);
+  double work = padded / (double)g->lanes * (0.15 * fmax(EMIT_GEMM_LATENCY / sums, 1) + 0.015 * loads);
   work += emit_likely_size(t, emit_product_scratch(t, g)) * 0.1;
   work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
   return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);

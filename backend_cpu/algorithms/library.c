@@ -10,10 +10,9 @@
 static const double part_nanoseconds = 4000; /* the least work for which another thread is used */
 static const double longest_part = 1e10; /* the most multiplications in a part, which take some tenths of a second: a
                                             run checks its time limit only between parts */
-/* Estimates for one thread: about 200 GFLOP/s, a third of that for convolutions whose groups have few channels, and 20
- * GB/s. */
-static const double call_nanoseconds = 600, multiplication_nanoseconds = 0.01, few_channels_factor = 3,
-                    byte_nanoseconds = 0.05;
+/* Estimates for one thread: the rate of multiply-adds, a third of it for convolutions whose groups have few channels,
+ * and 20 GB/s. */
+static const double call_nanoseconds = 600, few_channels_factor = 3, byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
   int64_t first = list[0];
@@ -88,8 +87,8 @@ static double bytes_of(const hlo_instr *i) {
 /* Returns the estimated nanoseconds that the call takes on one thread. */
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
-  return p->multiplications * multiplication_nanoseconds * (few_channels ? few_channels_factor : 1) +
-         bytes_of(p->instr) * byte_nanoseconds;
+  double each = cpu_multiply_add_nanoseconds(p->options.target) * (few_channels ? few_channels_factor : 1);
+  return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }
 
 /* Chooses the number of parts into which the call is divided: up to several for each thread, so that a thread that is

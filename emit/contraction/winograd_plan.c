@@ -159,16 +159,16 @@ static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vect
 /* Chooses the register block for products of `rows` rows, so that few rows and outputs of the last blocks are computed
  * in vain. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
-  /* Estimated times, in units of the time of a multiply-add: the latency of a multiply-add, the load of an element of V
-   * from the first-level cache, and the load of a vector of weights from the second-level cache.  Loads count little
-   * since multiplications hide most of them. */
-  const double latency = 8, of_v = 0.1, of_weights = 0.5;
+  /* Estimated times, in units of the time of a multiply-add: the load of an element of V from the first-level cache,
+   * and the load of a vector of weights from the second-level cache.  Loads count little since multiplications hide
+   * most of them. */
+  const double of_v = 0.1, of_weights = 0.5;
   double best = INFINITY;
   p->lanes = t->lanes;
   p->rows = p->vectors = 1;
   for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
     for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
-      double each = fmax((double)(r * v), latency) + of_v * (double)r + of_weights * (double)v;
+      double each = fmax((double)(r * v), EMIT_GEMM_LATENCY) + of_v * (double)r + of_weights * (double)v;
       double cost = each * (double)(ceil_div(rows, r) * ceil_div(p->outputs, v * p->lanes));
       if (cost < best) {
         best = cost;

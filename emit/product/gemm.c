@@ -40,7 +40,7 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
  * comes from the second-level cache, 48 bytes a cycle: blocks of one or two rows read B so often that they wait for it.
  */
 static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector_bytes) {
-  const double latency = 4, cache_bytes = 48;
+  const double latency = EMIT_GEMM_LATENCY / 2.0, cache_bytes = 48;
   double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;

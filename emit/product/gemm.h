@@ -30,6 +30,10 @@ enum {
   EMIT_GEMM_SUMS = 48
 }; /* the limits of one block; EMIT_GEMM_SUMS limits rows * vectors */
 
+/* The number of vectors of sums below which a block waits for the latency of its multiply-adds: two start in a cycle,
+ * and each takes 4 or, on Zen 2, 5 cycles. */
+enum { EMIT_GEMM_LATENCY = 10 };
+
 /* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  The registers must hold its
  * sums, one row of B and one element of A. */
 typedef struct emit_gemm_tile {

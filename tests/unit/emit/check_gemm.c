@@ -168,6 +168,20 @@ START_TEST(fitted) {
 }
 END_TEST
 
+/* Checks that blocks of large products have enough sums to hide the latency of multiply-adds, whatever numbers of rows
+ * and columns divide evenly. */
+START_TEST(busy) {
+  emit_target t = emit_machine_target(memory, &emit_machines[_i]);
+  int registers = t.vector_bits && t.lanes * 32 > t.vector_bits ? t.lanes * 32 / t.vector_bits : 1; /* of a vector */
+  for (int m = 64; t.registers >= 16 && m < 500; m += 3) {
+    for (int64_t vectors = 8; vectors <= 384; vectors *= 2) {
+      emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, vectors * t.lanes);
+      ck_assert_int_ge(tile.rows * tile.vectors * registers, EMIT_GEMM_LATENCY);
+    }
+  }
+}
+END_TEST
+
 START_TEST(cuts) {
   static const struct {
     int64_t n;
@@ -192,6 +206,7 @@ int main(void) {
   tcase_set_timeout(c, 120);
   tcase_add_loop_test(c, blocks, 0, EMIT_MACHINES);
   tcase_add_loop_test(c, fitted, 0, EMIT_MACHINES);
+  tcase_add_loop_test(c, busy, 0, EMIT_MACHINES);
   tcase_add_test(c, cuts);
   return run_suite("gemm", c);
 }

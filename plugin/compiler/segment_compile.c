@@ -222,11 +222,12 @@ static void tell(const making *m) {
   }
   bool exact = !x->general && m->why;
   const char *sizes = x->general ? "all sizes" : exact ? "the sizes at hand" : "constant sizes";
-  const char *line =
-      arena_printf(m->run->scratch,
-                   "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found%s%s",
-                   sizes, clock_seconds() - m->start, m->report.kernels_unique - m->report.kernels_found,
-                   m->report.kernels_found, exact ? "; " : "", exact ? m->why : "");
+  const char *line = arena_printf(m->run->scratch,
+                                  "a segment was compiled for %s: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32
+                                  " found, %" PRIu32 " of %" PRIu32 " contractions measured%s%s",
+                                  sizes, clock_seconds() - m->start, m->report.kernels_unique - m->report.kernels_found,
+                                  m->report.kernels_found, m->report.n_timed, m->report.n_tuned, exact ? "; " : "",
+                                  exact ? m->why : "");
   o->log(o->log_data, false, line);
   for (uint32_t k = 0; k < x->info.definitions.n; k++) {
     const onnx_definition *d = &x->info.definitions.items[k];

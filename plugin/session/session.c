@@ -170,11 +170,12 @@ static void keep_kernels(void *data, const rt_program *p, uint32_t n_new) { comp
 
 /* Creates s->segments.  Segments have a weight pool of their own, since runs compile them without the turn
  * (session_take_turn), which s->weight_pool needs. */
-static status create_segments(session *s, const compiler_api *compiler) {
+static status create_segments(session *s, const compiler_api *compiler, rt_tune tune) {
   TRY(rt_weight_pool_create(&s->budget, &s->secret, &s->segment_pool));
   compile_cache_map_kernels(s, s->segment_pool);
   compile_request request = session_request(s, &(session_inputs){0});
   request.all_sizes = session_allows_general(s);
+  request.options.tune = tune;
   request.options.sharing = &(rt_sharing){.weight_pool = s->segment_pool};
   request.compiled = keep_kernels;
   request.compiled_data = s;
@@ -184,16 +185,16 @@ static status create_segments(session *s, const compiler_api *compiler) {
 
 /* Makes a session_program without a program, for a model that runs segment by segment because its sizes depend on
  * computed data.  Takes over the arena. */
-static status make_segments(session *s, const compiler_api *compiler, const session_inputs *inputs, arena *a,
-                            session_program **out) {
-  status failed = s->segments ? NULL : create_segments(s, compiler);
+static status make_segments(const compilation *c, const compiler_api *compiler, arena *a, session_program **out) {
+  session *s = c->s;
+  status failed = s->segments ? NULL : create_segments(s, compiler, c->tune);
   if (failed) {
     arena_destroy(a);
     return failed;
   }
   shape *shapes = ARENA_NEW_N(a, shape, s->source->n_inputs);
   for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    shapes[k] = session_input_shape(s, inputs, k);
+    shapes[k] = session_input_shape(s, c->inputs, k);
   }
   TRY(session_make_program(s, NULL, a, out));
   (*out)->shapes = shapes;
@@ -365,7 +366,7 @@ static status compile_guarded(void *data) {
   TRY(file_check(s->arena));
   double seconds = clock_seconds() - start;
   c->arena = NULL; /* the program takes the arena over */
-  TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(s, compiler, c->inputs, a, &c->out));
+  TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(c, compiler, a, &c->out));
   c->out->report = report;
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;

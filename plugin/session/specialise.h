@@ -4,7 +4,10 @@
  * log and estimates choose, for all sizes if the model leaves some open.  Then a thread with low priority compiles the
  * model once more for the sizes of that run, and measures algorithms while no run is in progress.  Between two later
  * runs the tuned program takes the place of the first one.  If the first program is for all sizes, tuning begins only
- * when its first sizes have come a few times; other sizes that come often get tuned programs later. */
+ * when its first sizes have come a few times; other sizes that come often get tuned programs later.
+ *
+ * The segments of a model that runs segment by segment are not tuned in the background: they keep the algorithms of the
+ * log and of estimates, unless specialise=full tunes them as they are compiled. */
 #ifndef PLUGIN_SESSION_SPECIALISE_H
 #define PLUGIN_SESSION_SPECIALISE_H
 

@@ -163,11 +163,54 @@ START_TEST(computed_contents) {
 }
 END_TEST
 
+/* Adds the number of contractions whose algorithms segments have measured, as the log tells. */
+static void count_measured(void *data, session_log_level level, const char *line) {
+  (void)level;
+  unsigned measured, all;
+  const char *at = strstr(line, "found, ");
+  if (strncmp(line, "a segment was compiled", 22) == 0 &&
+      sscanf(at, "found, %u of %u contractions measured", &measured, &all) == 2) {
+    *(unsigned *)data += measured;
+  }
+}
+
+/* A run does not wait for the tuning of segments, unless specialise=full asks for it. */
+START_TEST(untuned_segments) {
+  enum { N = 512 }; /* so large that measuring pays */
+  static float x[N * N] = {1, 1};
+  static const char *const how[] = {"auto", "full"};
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Transpose", "x", "t");
+  graph_node(a, m->graph, "MatMul", "x,t", "product");
+  graph_node(a, m->graph, "NonZero", "product", "nz");
+  graph_node(a, m->graph, "Shape", "nz", "s");
+  graph_node(a, m->graph, "ConstantOfShape", "s", "y");
+  session_case_set_type(a, m->graph->input[0], 1, "512,512");
+  session_case_set_type(a, m->graph->output[0], 1, "2,n");
+  session_case_write(a, m);
+  for (unsigned k = 0; k < 2; k++) {
+    unsigned measured = 0;
+    session *s = session_case_open_with(
+        session_case_path,
+        (session_options){.tune = "fast", .specialise = how[k], .log = count_measured, .log_data = &measured});
+    shape given = shape_make(DTYPE_F32, 2, (dim[]){N, N});
+    session_output out = {0};
+    run(s, &given, x, &out);
+    ck_assert_int_eq(out.shape.dims[1], 1);
+    ck_assert_uint_eq(measured, k);
+    session_output_finish(s, &out);
+    session_close(s);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("segments");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_add_loop_test(c, computed_sizes, 0, 2);
   tcase_add_loop_test(c, computed_contents, 0, 2);
   tcase_add_test(c, kept_kernels);
+  tcase_add_test(c, untuned_segments);
   return run_suite("segments", c);
 }

@@ -82,8 +82,11 @@ static void print_sizes(FILE *f, const opened_model *m, arena *a) {
   }
 }
 
+/* Returns the program that has the report: the one for all sizes if c is a binding of it. */
+static const session_program *reported_of(const session_program *c) { return c->general ? c->general : c; }
+
 static void print_report(FILE *f, const session *s, const session_program *c, const cli_args *args, arena *a) {
-  const session_program *reported = c->general ? c->general : c;
+  const session_program *reported = reported_of(c);
   const rt_report *r = &reported->report;
   fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
@@ -189,12 +192,13 @@ static status emit_oxla(const cli_args *args, const session_options *options, ar
   return NULL;
 }
 
-/* Writes a text that compiling makes. */
-static status emit_report(const cli_args *args, session *s, const session_inputs *inputs, const char *emit) {
+/* Writes a text that compiling makes, of the program that emit_oxla would save. */
+static status emit_report(const cli_args *args, const session_options *options, arena *a, const char *emit) {
+  opened_model m = {0};
   const session_program *c;
-  TRY(status_name_file(session_compile(s, inputs, &c), args->files.items[0]));
+  TRY(status_name_file(compile_program(args, options, a, &m, &c), args->files.items[0]));
   cli_progress_end();
-  const rt_report *r = &c->report;
+  const rt_report *r = &reported_of(c)->report;
   const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "buffers") == 0 ? r->buffers : r->assembly;
   CHECK_THAT(text, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND, "backend %s makes no such text for this model",
              args->backend ? args->backend : session_default_backend());
@@ -245,19 +249,20 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     return NULL;
   }
   TRY(cli_session_options(args, a, &options));
-  options.keep_open = program && (!options.specialise || strcmp(options.specialise, "full") != 0);
+  bool source = strcmp(emit, "hlo") == 0;
+  options.keep_open = !source && (!options.specialise || strcmp(options.specialise, "full") != 0);
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so no run has to wait for the tuning */
   }
   if (object) {
     return cli_write_object(args, &options, a);
   }
-  options.compile.keep_text = !program && strcmp(emit, "hlo") != 0;
-  if (program) {
-    return emit_oxla(args, &options, a);
+  options.compile.keep_text = !program && !source;
+  if (!source) {
+    return program ? emit_oxla(args, &options, a) : emit_report(args, &options, a, emit);
   }
   opened_model m = {0};
   TRY(open_model(args, &options, a, &m));
   cli_progress_start(args->quiet, "compiling", 0);
-  return strcmp(emit, "hlo") == 0 ? emit_source(args, m.s, &m.inputs, a) : emit_report(args, m.s, &m.inputs, emit);
+  return emit_source(args, m.s, &m.inputs, a);
 }

@@ -421,7 +421,7 @@ bool session_has_open_sizes(const session *s, const session_inputs *told) {
 bool session_allows_general(const session *s) {
   const rt_compile_options *o = &s->options.compile;
   return (s->specialise != SPECIALISE_FULL || s->options.keep_open) && o->tune != RT_TUNE_FULL &&
-         !o->numerics.deterministic && !o->keep_text && !o->algorithm;
+         !o->numerics.deterministic && !o->algorithm;
 }
 
 bool session_wants_general(const session *s, const session_inputs *inputs) {

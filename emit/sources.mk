@@ -22,6 +22,7 @@ emit_sources = \
 	emit/contraction/flash_attention_kernel.c \
 	emit/contraction/flash_attention_scores.c \
 	emit/contraction/winograd.c \
+	emit/contraction/winograd_error.c \
 	emit/contraction/winograd_multiply.c \
 	emit/contraction/winograd_plan.c \
 	emit/contraction/winograd_transform.c \

@@ -5,6 +5,7 @@ lower_sources = \
 	lower/provenance.c \
 	lower/sizes.c
 lower_kernels_sources = \
+	lower/kernels/divide.c \
 	lower/kernels/dynamic_m.c \
 	lower/kernels/jobs.c \
 	lower/kernels/kernels.c \
@@ -15,6 +16,7 @@ lower_kernels_sources = \
 lower_files = \
 	lower/README \
 	lower/concurrent_groups.h \
+	lower/kernels/divide.h \
 	lower/kernels/dynamic_m.h \
 	lower/kernels/jobs.h \
 	lower/kernels/kernels.h \

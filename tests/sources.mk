@@ -117,6 +117,7 @@ check_programs = \
 	tests/unit/hlo/check_pattern \
 	tests/unit/hlo/check_quantized \
 	tests/unit/hlo/check_same_values \
+	tests/unit/lower/check_divide \
 	tests/unit/lower/check_kernels \
 	tests/unit/lower/check_lower \
 	tests/unit/plugin/check_contents \
@@ -1166,6 +1167,8 @@ tests_unit_hlo_check_quantized_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_quantized_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_same_values_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_lower_check_divide_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_lower_check_divide_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_lower_check_kernels_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_lower_check_kernels_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_lower_check_lower_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

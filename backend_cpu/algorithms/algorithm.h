@@ -91,6 +91,9 @@ struct cpu_algorithm {
   /* About how long it takes to make the code of a config, measured on one thread of a Zen 4.  A library writes its code
    * while the plan is built; kernels are compiled later, on all threads. */
   double library_nanoseconds, compile_nanoseconds;
+  /* About how long it takes to compile a kernel that takes sizes as arguments, and the functions that such kernels
+   * share in a module (emit/llvm/function.h). */
+  double sized_nanoseconds, shared_nanoseconds;
   /* Writes at most `room` configs for the problem and returns their number, which is 0 if the algorithm cannot compute
    * the problem.  This must be quick, so nothing is built here. */
   uint32_t (*list_configs)(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out);

@@ -213,6 +213,8 @@ static bool find_config(const cpu_problem *p, const char *name, cpu_config *out)
 const cpu_algorithm cpu_gemm_algorithm = {.name = "gemm",
                                           .takes_sizes = true,
                                           .compile_nanoseconds = 8e6,
+                                          .sized_nanoseconds = 2.5e6,
+                                          .shared_nanoseconds = 6e7,
                                           .list_configs = list_configs,
                                           .build = build,
                                           .find_config = find_config};

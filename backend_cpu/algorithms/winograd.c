@@ -148,7 +148,7 @@ static const emit_winograd *packing_of(arena *a, const emit_winograd *w) {
 static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   emit_winograd *w = ARENA_NEW(a, emit_winograd), *chosen = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
-  double error = emit_winograd_error(a, w, literal_aligned(hlo_literal(p->instr->operands[p->weights]), a));
+  double error = emit_winograd_error(a, w, hlo_literal(p->instr->operands[p->weights])->data);
   CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output",
              error);
   emit_winograd_choose_like(chosen, w);
@@ -169,6 +169,8 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
 const cpu_algorithm cpu_winograd_algorithm = {.name = "winograd",
                                               .takes_sizes = true,
                                               .compile_nanoseconds = 3e7,
+                                              .sized_nanoseconds = 1.4e7,
+                                              .shared_nanoseconds = 3e7,
                                               .list_configs = list_configs,
                                               .build = build,
                                               .find_config = find_config};

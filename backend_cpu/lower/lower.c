@@ -260,6 +260,22 @@ static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, ui
   return NULL;
 }
 
+/* Returns what writes a phase of the plan's kernel; `packed` is as in lower_kernel_writer. */
+static lower_kernel_writer writer_of(const cpu_plan *plan, const hlo_instr *i, uint32_t phase, int32_t packed) {
+  const cpu_algorithm *algorithm = plan->config.algorithm;
+  const cpu_kernel_plan *kernel = plan->kernel;
+  bool sized = algorithm && emit_takes_sizes(i);
+  double nanoseconds = sized ? algorithm->sized_nanoseconds : algorithm ? algorithm->compile_nanoseconds : 0;
+  return (lower_kernel_writer){.write = kernel->write,
+                               .name = algorithm ? algorithm->name : "attention",
+                               .config = kernel->config,
+                               .config_bytes = kernel->config_bytes,
+                               .phase = phase,
+                               .packed = packed,
+                               .nanoseconds = nanoseconds / kernel->n_phases,
+                               .shared_nanoseconds = sized ? algorithm->shared_nanoseconds : 0};
+}
+
 static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const cpu_plan *plan) {
   const cpu_kernel_plan *kernel = plan->kernel;
   int32_t packed = kernel->packed_bytes ? plan->weights : -1;
@@ -277,8 +293,7 @@ static status emit_own(lowering *l, lower_context *c, const hlo_instr *i, const 
       lower_note(c, t, "step %u of %u", phase + 1, kernel->n_phases);
     }
     note_plan(c, t, plan);
-    const char *name = plan->config.algorithm ? plan->config.algorithm->name : "attention";
-    lower_kernel_writer writer = {kernel->write, name, kernel->config, kernel->config_bytes, phase, packed};
+    lower_kernel_writer writer = writer_of(plan, i, phase, packed);
     TRY(lower_add_kernel(c, l->kernels, t, i, &writer, &kernel->call));
   }
   return NULL;

@@ -44,7 +44,8 @@ static status choose_writer(const lowering *l, const hlo_instr *i, gpu_config *c
   if (*i->config) {
     CHECK_THAT(gpu_find_config(&l->options->configs, i, i->config, c), STATUS_INVALID_ARGUMENT,
                "%s: there is no config '%s'", hlo_info(i)->name, i->config);
-    *out = (lower_kernel_writer){c->write, i->config, &c->tile, c->bytes, 0, -1};
+    *out = (lower_kernel_writer){
+        .write = c->write, .name = i->config, .config = &c->tile, .config_bytes = c->bytes, .packed = -1};
     *counters = gpu_config_counters(c, i);
   }
   return NULL;

@@ -99,9 +99,9 @@ double emit_winograd_multiplications(dim_table *t, const emit_winograd *p);
 void emit_winograd_pack(const emit_winograd *p, const float *weights, float *packed);
 
 /* Returns the largest error of a sample of tiles and outputs, relative to the sample's largest output, with these
- * weights and pseudorandom activations in [-1, 1).  It repeats the kernel's arithmetic in C and compares with sums
- * in f64. */
-double emit_winograd_error(arena *a, const emit_winograd *p, const float *weights);
+ * weights (f32, which need not be aligned) and pseudorandom activations in [-1, 1).  It repeats the kernel's arithmetic
+ * in C and compares with sums in f64. */
+double emit_winograd_error(arena *a, const emit_winograd *p, const void *weights);
 
 /* The first returns the number of kernels; the second writes kernel number `phase` (below that number) for the
  * convolution or the output fusion around one, by a plan that emit_winograd_choose_like has set.  The kernel's buffers

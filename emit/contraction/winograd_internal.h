@@ -1,10 +1,11 @@
 /* winograd_internal.h - declarations for the files that write winograd.h's kernels: the kernel that is being written,
- * arithmetic on positions, memory.  For winograd.c, winograd_transform.c and winograd_multiply.c only. */
+ * arithmetic on positions, memory, the transform of weights.  For the files winograd*.c only. */
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 
 #include "emit/product/arithmetic.h"
 #include "emit/contraction/winograd.h"
+#include "emit/product/gemm.h"
 #include "emit/kernel/writer.h"
 
 /* The kernel that is being written. */
@@ -70,6 +71,26 @@ static inline void store(const winograd *g, LLVMValueRef v, LLVMValueRef to) {
 
 /* Returns the number of elements of a panel of weights. */
 static inline int64_t panel_size(const emit_winograd *p) { return p->channels * emit_winograd_panel(p); }
+
+/* --- the weights --- */
+
+enum { EMIT_WINOGRAD_MOST_PANEL = EMIT_GEMM_VECTORS * 16 };
+
+/* Memory for emit_winograd_transform_weights. */
+typedef struct emit_winograd_weights {
+  const emit_winograd *p;
+  double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
+  /* The weights of the outputs, with zeros after the last output; these after the transform along one dimension (G w).
+   */
+  double taps[25][EMIT_WINOGRAD_MOST_PANEL];
+  double half[EMIT_WINOGRAD_MOST * 5][EMIT_WINOGRAD_MOST_PANEL];
+} emit_winograd_weights;
+
+void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p);
+/* Transforms the weights of n outputs, at most EMIT_WINOGRAD_MOST_PANEL, from n kernels that are `stride` elements
+ * apart; the numbers of an output are `to_plane` elements apart. */
+void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
+                                     int64_t to_plane, float *to);
 
 /* --- functions that one of the files defines and others call --- */
 

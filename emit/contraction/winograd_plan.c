@@ -1,10 +1,9 @@
-/* winograd_plan.c - the plan of winograd.h's kernels: sizes, blocks, packed weights, and the error of a sample. */
+/* winograd_plan.c - the plan of winograd.h's kernels: sizes, blocks, and packed weights. */
 #include <math.h>
 #include <string.h>
 
 #include "base/arith.h"
-#include "emit/product/gemm.h"
-#include "emit/contraction/winograd.h"
+#include "emit/contraction/winograd_internal.h"
 #include "emit/llvm/likely.h"
 
 static const int64_t f32_bytes = sizeof(float);
@@ -290,20 +289,9 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
 
 /* --- packing the weights --- */
 
-enum {
-  MOST_PANEL = EMIT_GEMM_VECTORS * 16,
-  STRIP = 4 /* the number of outputs that are computed together */
-};
+enum { MOST_PANEL = EMIT_WINOGRAD_MOST_PANEL, STRIP = 4 /* the number of outputs that are computed together */ };
 
-/* The transformation of the weights of n outputs: u[a*a][n] from n kernels that are `stride` elements apart. */
-typedef struct weights {
-  const emit_winograd *p;
-  double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  double taps[25][MOST_PANEL];                     /* the weights of the outputs, with zeros after the last output */
-  double half[EMIT_WINOGRAD_MOST * 5][MOST_PANEL]; /* the weights after the transform along one dimension (G w) */
-} weights;
-
-static void init_weights(weights *t, const emit_winograd *p) {
+void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p) {
   memset(t, 0, sizeof *t);
   t->p = p;
   for (int d = 0; d < 2; d++) {
@@ -357,7 +345,8 @@ static void narrow(int64_t n, const double *x, float *to) {
   }
 }
 
-static void transform_weights(weights *t, int64_t n, const float *w, int64_t stride, int64_t to_plane, float *to) {
+void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
+                                     int64_t to_plane, float *to) {
   const emit_winograd *p = t->p;
   int64_t rows = p->r[0], columns = p->r[1];
   double sum[MOST_PANEL];
@@ -398,184 +387,16 @@ void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
   }
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p),
           plane = emit_winograd_panels(p) * panel * p->channels;
-  weights t;
-  init_weights(&t, p);
+  emit_winograd_weights t;
+  emit_winograd_weights_init(&t, p);
   if (p->outputs % panel) {
     memset(packed, 0, emit_winograd_packed_bytes(p));
   }
   for (int64_t k = 0; k < p->outputs; k += panel) {
     int64_t n = p->outputs - k < panel ? p->outputs - k : panel;
     for (int64_t c = 0; c < p->channels; c++) {
-      transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane,
-                        packed + (k * p->channels + c * panel));
+      emit_winograd_transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane,
+                                      packed + (k * p->channels + c * panel));
     }
   }
-}
-
-/* --- the error of a sample --- */
-
-enum { SAMPLE_OUTPUTS = 8, SAMPLE_TILES = 2, NUMBERS = EMIT_WINOGRAD_MOST * EMIT_WINOGRAD_MOST };
-
-static float fused(double x, float y, float z) { return (float)(x * (double)y + (double)z); }
-
-/* Computes B' x along one dimension in place, with the arithmetic of the kernel; elements are `step` apart. */
-static void forward(int64_t size, float *x, int64_t step) {
-  double points[EMIT_WINOGRAD_PAIRS], c[EMIT_WINOGRAD_PAIRS + 1];
-  float out[EMIT_WINOGRAD_MOST];
-  int pairs = emit_winograd_points(size, points), degree = emit_winograd_polynomial(size, -1, c);
-  if (size == 1) {
-    return;
-  }
-  for (int end = 0; end < 2; end++) {
-    float sum = x[(2 * degree + end) * step];
-    for (int j = degree - 1; j >= 0; j--) {
-      sum = fused(c[j], x[(2 * j + end) * step], sum);
-    }
-    out[end ? size - 1 : 0] = sum;
-  }
-  for (int k = 0; k < pairs; k++) {
-    degree = emit_winograd_polynomial(size, k, c);
-    float even = x[(2 * degree + 2) * step], odd = x[(2 * degree + 1) * step];
-    for (int j = degree - 1; j >= 0; j--) {
-      even = fused(c[j], x[(2 * j + 2) * step], even);
-      odd = fused(c[j], x[(2 * j + 1) * step], odd);
-    }
-    out[1 + 2 * k] = fused(points[k], odd, even);
-    out[2 + 2 * k] = fused(-points[k], odd, even);
-  }
-  for (int64_t k = 0; k < size; k++) {
-    x[k * step] = out[k];
-  }
-}
-
-/* Computes G x along one dimension in place, from r numbers to `size` numbers that are `step` elements apart, in f32 as
- * the kernel does it on the fly. */
-static void spread(int64_t size, int64_t r, float *x, int64_t step) {
-  double g[EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  float out[EMIT_WINOGRAD_MOST];
-  if (r == 1) {
-    return;
-  }
-  emit_winograd_weight_matrix(size, r, g);
-  out[0] = (float)g[0][0] * x[0];
-  out[size - 1] = x[(r - 1) * step];
-  for (int64_t k = 1; k + 1 < size; k += 2) {
-    float even = (float)g[k][0] * x[0];
-    for (int64_t j = 2; j < r; j += 2) {
-      even = fused((float)g[k][j], x[j * step], even);
-    }
-    out[k] = out[k + 1] = even;
-    for (int64_t j = 1; j < r; j += 2) {
-      out[k] = fused((float)g[k][j], x[j * step], out[k]);
-      out[k + 1] = fused(-(float)g[k][j], x[j * step], out[k + 1]);
-    }
-  }
-  for (int64_t k = 0; k < size; k++) {
-    x[k * step] = out[k];
-  }
-}
-
-static void transform_on_the_fly(const emit_winograd *p, const float *w, float *u) {
-  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)};
-  for (int64_t i = 0; i < p->r[0]; i++) {
-    memcpy(u + i * a[1], w + i * p->r[1], (size_t)p->r[1] * sizeof *u);
-  }
-  for (int64_t j = 0; j < p->r[1]; j++) {
-    spread(a[0], p->r[0], u + j, a[1]);
-  }
-  for (int64_t i = 0; i < a[0]; i++) {
-    spread(a[1], p->r[1], u + i * a[1], 1);
-  }
-}
-
-/* Computes A' x along one dimension in place, from `size` numbers to m numbers that are `step` elements apart. */
-static void backward(int64_t size, int64_t m, float *x, int64_t step) {
-  double points[EMIT_WINOGRAD_PAIRS];
-  float out[EMIT_WINOGRAD_MOST];
-  int pairs = emit_winograd_points(size, points);
-  if (size == 1) {
-    return;
-  }
-  for (int64_t i = 0; i < m; i++) {
-    float sum = i == 0 ? x[0] : i == m - 1 ? x[(size - 1) * step] : 0;
-    for (int k = 0; k < pairs; k++) {
-      float plus = x[(1 + 2 * k) * step], minus = x[(2 + 2 * k) * step];
-      sum = fused(pow(points[k], (double)i), i % 2 ? plus - minus : plus + minus, sum);
-    }
-    out[i] = sum;
-  }
-  for (int64_t i = 0; i < m; i++) {
-    x[i * step] = out[i];
-  }
-}
-
-static uint64_t next_random(uint64_t *state) {
-  *state = *state * 6364136223846793005u + 1442695040888963407u;
-  return *state >> 40;
-}
-
-/* Computes one tile of one output channel.  Raises *largest to the largest magnitude among its outputs, and *error to
- * the largest difference from sums in f64, if these are larger. */
-static void sample(const emit_winograd *p, const float *x, const float *v, const float *w, const float *u,
-                   double *largest, double *error) {
-  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1];
-  float sums[NUMBERS] = {0};
-  for (int64_t c = 0; c < p->channels; c++) {
-    for (int64_t n = 0; n < products; n++) {
-      sums[n] = fused((double)v[c * products + n], u[c * products + n], sums[n]);
-    }
-  }
-  for (int64_t j = 0; j < a[1]; j++) {
-    backward(a[0], p->m[0], sums + j, a[1]);
-  }
-  for (int64_t i = 0; i < p->m[0]; i++) {
-    backward(a[1], p->m[1], sums + i * a[1], 1);
-    for (int64_t j = 0; j < p->m[1]; j++) {
-      double direct = 0;
-      for (int64_t c = 0; c < p->channels; c++) {
-        for (int64_t t = 0; t < p->r[0] * p->r[1]; t++) {
-          int64_t at = (i + t / p->r[1]) * a[1] + j + t % p->r[1];
-          direct += (double)x[c * products + at] * (double)w[c * p->r[0] * p->r[1] + t];
-        }
-      }
-      *largest = fmax(*largest, fabs(direct));
-      *error = fmax(*error, fabs((double)sums[i * a[1] + j] - direct));
-    }
-  }
-}
-
-double emit_winograd_error(arena *scratch, const emit_winograd *p, const float *w) {
-  int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, products = a[0] * a[1], taps = p->r[0] * p->r[1];
-  size_t n = (size_t)(p->channels * products);
-  float *x = ARENA_NEW_N(scratch, float, n), *v = ARENA_NEW_N(scratch, float, n), *u = ARENA_NEW_N(scratch, float, n);
-  double largest = 0, error = 0;
-  uint64_t state = 1;
-  weights t;
-  init_weights(&t, p);
-  for (int tile = 0; tile < SAMPLE_TILES; tile++) {
-    for (size_t k = 0; k < n; k++) {
-      x[k] = v[k] = (float)next_random(&state) * 0x1p-23f - 1;
-    }
-    for (int64_t c = 0; c < p->channels; c++) {
-      for (int64_t k = 0; k < a[1]; k++) {
-        forward(a[0], v + c * products + k, a[1]);
-      }
-      for (int64_t k = 0; k < a[0]; k++) {
-        forward(a[1], v + c * products + k * a[1], 1);
-      }
-    }
-    int64_t outputs = p->outputs < SAMPLE_OUTPUTS ? p->outputs : SAMPLE_OUTPUTS;
-    for (int64_t k = 0; k < outputs; k++) {
-      const float *of = w + k * p->outputs / outputs * p->channels * taps;
-      for (int64_t c = 0; c < p->channels; c++) {
-        if (p->on_the_fly) {
-          transform_on_the_fly(p, of + c * taps, u + c * products);
-        } else {
-          transform_weights(&t, 1, of + c * taps, taps, 1, u + c * products);
-        }
-      }
-      sample(p, x, v, of, u, &largest, &error);
-    }
-  }
-  return largest > 0 ? error / largest : error;
 }

@@ -15,6 +15,14 @@ void emit_mark_function(const emit_ir *w) {
   }
 }
 
+void emit_compile_quickly(const emit_ir *w) {
+  if (w->target->small) {
+    return;
+  }
+  emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "optnone");
+  emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "noinline"); /* which optnone needs */
+}
+
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type) {
   emit_ir own = *w;
   own.function = LLVMAddFunction(w->module, name, type);

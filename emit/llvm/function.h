@@ -6,6 +6,10 @@
 
 /* Gives the function that is being written the attributes that all functions of kernels have. */
 void emit_mark_function(const emit_ir *w);
+/* Makes LLVM compile the function that is being written in less than half the time, without any optimization: for
+ * functions that do little themselves and call other functions for the work.  Nothing changes where code should be
+ * small (emit_target.small). */
+void emit_compile_quickly(const emit_ir *w);
 /* Adds a function with these attributes that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 

@@ -166,6 +166,30 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
+/* --- the record --- */
+
+static void write_copy(emit_ir *w, const void *data) {
+  (void)data;
+  LLVMValueRef to = LLVMGetParam(w->function, 0), from = LLVMGetParam(w->function, 1);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, EMIT_RECORD_ENTRIES), 1, true, 0, NULL);
+  LLVMBuildStore(w->builder, LLVMBuildLoad2(w->builder, w->i64, at(w, from, l.iv), ""), at(w, to, l.iv));
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]) {
+  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, EMIT_RECORD_ENTRIES), "record");
+  LLVMSetInitializer(table, LLVMConstArray2(w->i64, constants, EMIT_RECORD_ENTRIES));
+  LLVMSetLinkage(table, LLVMPrivateLinkage);
+  LLVMSetGlobalConstant(table, true);
+  LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
+  LLVMSetAlignment(table, 8);
+  LLVMTypeRef types[] = {w->ptr, w->ptr}, type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, 2, false);
+  LLVMValueRef f = emit_shared_function(w, "copy_record", type, write_copy, NULL);
+  LLVMBuildCall2(w->builder, type, f, (LLVMValueRef[]){record, table}, 2, "");
+}
+
 LLVMTypeRef emit_macro_kernel_type(const emit_ir *w) {
   LLVMTypeRef types[EMIT_MACRO_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->i64, w->i64, w->i64, w->i64, w->i64};
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_MACRO_PARAMETERS, false);

@@ -66,6 +66,9 @@ enum {
 LLVMValueRef emit_macro_kernel_of(const emit_ir *w);
 LLVMTypeRef emit_macro_kernel_type(const emit_ir *w);
 
+/* Writes code that sets the entries of `record` to constants, which are in a table of the module. */
+void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]);
+
 /* The parameters of an epilogue. */
 enum {
   EMIT_EPILOGUE_BUFFERS,

@@ -1,4 +1,5 @@
 /* product_copies.c - the kernels of product.h that only copy: A with zeros around it, and B as panels. */
+#include "emit/llvm/function.h"
 #include "emit/product/arithmetic.h"
 #include "emit/product/product_internal.h"
 
@@ -17,38 +18,68 @@ static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef off
 
 /* --- the copy of A with zeros around it --- */
 
+/* What the code of the function pad_line depends on. */
+typedef struct line_type {
+  dtype type;
+  int lanes;
+} line_type;
+
+enum { LINE_TO, LINE_FROM, LINE_LOW, LINE_LENGTH, LINE_HIGH, LINE_PARAMETERS };
+
+static LLVMTypeRef line_function_type(const emit_ir *w) {
+  LLVMTypeRef types[LINE_PARAMETERS] = {w->ptr, w->ptr, w->i64, w->i64, w->i64};
+  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, LINE_PARAMETERS, false);
+}
+
+static LLVMValueRef element_at(const emit_ir *w, const line_type *t, LLVMValueRef base, LLVMValueRef offset) {
+  return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, t->type), base, &offset, 1, "");
+}
+
 /* Copies the elements [begin, end) from `from` to `to`, `lanes` at a time, or writes zeros if `from` is NULL. */
-static void copy_steps(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef begin, LLVMValueRef end,
-                       int64_t lanes, bool runs) {
-  const emit_ir *w = k->w->e.w;
-  LLVMTypeRef type = emit_vector_type(emit_memory_type(w, k->type), (int)lanes);
+static void copy_steps(const emit_ir *w, const line_type *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef begin,
+                       LLVMValueRef end, int lanes) {
+  LLVMTypeRef type = emit_vector_type(emit_memory_type(w, t->type), lanes);
+  unsigned alignment = (unsigned)dtype_bytes(t->type);
   emit_loop l;
-  emit_loop_begin(w, &l, begin, end, lanes, runs, 0, NULL);
-  LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, at(k, from, l.iv), "") : LLVMConstNull(type);
+  emit_loop_begin(w, &l, begin, end, lanes, false, 0, NULL);
+  LLVMValueRef v = from ? LLVMBuildLoad2(w->builder, type, element_at(w, t, from, l.iv), "") : LLVMConstNull(type);
   if (from) {
-    LLVMSetAlignment(v, (unsigned)dtype_bytes(k->type));
+    LLVMSetAlignment(v, alignment);
   }
-  LLVMSetAlignment(LLVMBuildStore(w->builder, v, at(k, to, l.iv)), (unsigned)dtype_bytes(k->type));
+  LLVMSetAlignment(LLVMBuildStore(w->builder, v, element_at(w, t, to, l.iv)), alignment);
   emit_loop_end(w, &l, NULL);
 }
 
 /* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL: whole vectors, then single elements. */
-static void copy_run(const copy_kernel *k, LLVMValueRef to, LLVMValueRef from, LLVMValueRef n) {
+static void copy_run(const emit_ir *w, const line_type *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef n) {
+  LLVMValueRef whole = LLVMBuildNSWSub(w->builder, n, emit_modulo(w, n, t->lanes), "");
+  copy_steps(w, t, to, from, emit_i64(w, 0), whole, t->lanes);
+  copy_steps(w, t, to, from, whole, n, 1);
+}
+
+static void write_line(emit_ir *w, const void *data) {
+  const line_type *t = data;
+  LLVMValueRef p[LINE_PARAMETERS];
+  LLVMGetParams(w->function, p);
+  LLVMValueRef to = element_at(w, t, p[LINE_TO], p[LINE_LOW]);
+  copy_run(w, t, p[LINE_TO], NULL, p[LINE_LOW]);
+  copy_run(w, t, to, p[LINE_FROM], p[LINE_LENGTH]);
+  copy_run(w, t, element_at(w, t, to, p[LINE_LENGTH]), NULL, p[LINE_HIGH]);
+  LLVMBuildRetVoid(w->builder);
+}
+
+/* Calls a function that all kernels of the module share:
+ *
+ *     void pad_line(to, from, low, length, high)
+ *
+ * writes `low` zeros, a copy of `length` elements and `high` zeros to `to`. */
+static void call_line(const copy_kernel *k, LLVMValueRef *arguments) {
   const emit_ir *w = k->w->e.w;
-  LLVMValueRef zero = emit_i64(w, 0);
-  if (!LLVMIsAConstantInt(n)) {
-    LLVMValueRef rest = emit_modulo(w, n, k->p->lanes), whole = LLVMBuildNSWSub(w->builder, n, rest, "");
-    copy_steps(k, to, from, zero, whole, k->p->lanes, false);
-    copy_steps(k, to, from, whole, n, 1, false);
-    return;
-  }
-  int64_t all = LLVMConstIntGetSExtValue(n), whole = all / k->p->lanes * k->p->lanes;
-  if (whole > 0) {
-    copy_steps(k, to, from, zero, emit_i64(w, whole), k->p->lanes, true);
-  }
-  if (all > whole) {
-    copy_steps(k, to, from, emit_i64(w, whole), n, 1, true);
-  }
+  const line_type t = {k->type, (int)k->p->lanes};
+  const char *name = arena_printf(w->arena, "pad_line_%dx%s", t.lanes, dtype_name(t.type));
+  LLVMTypeRef type = line_function_type(w);
+  LLVMValueRef f = emit_shared_function(w, name, type, write_line, &t);
+  LLVMBuildCall2(w->builder, type, f, arguments, LINE_PARAMETERS, "");
 }
 
 /* Writes one row of the copy, along the innermost spatial dimension: zeros, then the corresponding row of A (zeros if
@@ -61,10 +92,8 @@ static void pad_line(const copy_kernel *k, LLVMValueRef line) {
   dim_table *t = x->sizes->table;
   LLVMValueRef width = emit_size(x, p->padded[last]), low = emit_lesser(w, emit_i64(w, p->low[last]), width);
   LLVMValueRef behind = LLVMBuildSub(w->builder, width, low, ""),
-               there = emit_lesser(w, behind, emit_size(x, p->in[last]));
-  LLVMValueRef high = LLVMBuildSub(w->builder, behind, there, "");
-  LLVMValueRef to = at(k, k->copy, emit_times_size(x, line, emit_dim_times(t, p->padded[last], c))),
-               from = emit_i64(w, 0);
+               there = emit_lesser(w, behind, emit_size(x, p->in[last])), zero = emit_i64(w, 0);
+  LLVMValueRef high = LLVMBuildSub(w->builder, behind, there, ""), from = zero;
   LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
   dim stride = emit_dim_times(t, p->in[last], c);
   for (int64_t d = last; d-- > 0;) {
@@ -75,18 +104,12 @@ static void pad_line(const copy_kernel *k, LLVMValueRef line) {
     stride = emit_dim_times(t, stride, p->in[d]);
   }
   from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_size(x, stride), ""), "");
-  LLVMBasicBlockRef real = emit_block(w, "line"), empty = emit_block(w, "empty"), done = emit_block(w, "next");
-  LLVMBuildCondBr(w->builder, inside, real, empty);
-  LLVMPositionBuilderAtEnd(w->builder, real);
-  LLVMValueRef end = emit_times(w, emit_add(w, low, there), c);
-  copy_run(k, to, NULL, emit_times(w, low, c));
-  copy_run(k, at(k, to, emit_times(w, low, c)), at(k, k->a, from), emit_times(w, there, c));
-  copy_run(k, at(k, to, end), NULL, emit_times(w, high, c));
-  LLVMBuildBr(w->builder, done);
-  LLVMPositionBuilderAtEnd(w->builder, empty);
-  copy_run(k, to, NULL, emit_times(w, width, c));
-  LLVMBuildBr(w->builder, done);
-  LLVMPositionBuilderAtEnd(w->builder, done);
+  LLVMValueRef to = emit_times_size(x, line, emit_dim_times(t, p->padded[last], c));
+  LLVMValueRef arguments[LINE_PARAMETERS] = {at(k, k->copy, to), at(k, k->a, emit_select(w, inside, from, zero)),
+                                             emit_times(w, emit_select(w, inside, low, width), c),
+                                             emit_times(w, emit_select(w, inside, there, zero), c),
+                                             emit_times(w, emit_select(w, inside, high, zero), c)};
+  call_line(k, arguments);
 }
 
 void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueRef a, LLVMValueRef copy) {
@@ -98,6 +121,7 @@ void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueR
     lines = emit_dim_times(t, lines, p->padded[d]);
   }
   emit_loop l;
+  emit_compile_quickly(w);
   emit_loop_begin(w, &l, writer->begin, writer->end, 1, false, 0, NULL);
   pad_line(k, l.iv);
   emit_loop_end(w, &l, NULL);

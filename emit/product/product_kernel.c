@@ -1,5 +1,6 @@
 /* product_kernel.c - the kernel of product.h that computes the product: the loops over the steps of the grid, and over
  * the register blocks of a step. */
+#include "emit/llvm/function.h"
 #include "emit/product/arithmetic.h"
 #include "emit/product/gemm.h"
 #include "emit/product/macro_kernel.h"
@@ -33,7 +34,8 @@ typedef struct kernel {
   parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
   /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
-  LLVMValueRef record; /* for a ladder: what its macro-kernel reads (macro_kernel.h) */
+  LLVMValueRef *entries; /* for a ladder: the entries of its macro-kernel's record; NULL stands for 0 */
+  LLVMValueRef record;   /* the address of the record */
 } kernel;
 
 static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
@@ -170,15 +172,7 @@ static void write_columns(kernel *x, step *s) {
 
 /* --- ladders --- */
 
-/* Stores an entry of the record.  The stores are volatile, since LLVM would otherwise spend a lot of time on merging
- * them. */
-static void put(const kernel *x, int entry, LLVMValueRef value) {
-  const emit_ir *w = x->k.w.e.w;
-  LLVMValueRef at = emit_i64(w, entry), to = LLVMBuildInBoundsGEP2(w->builder, w->i64, x->record, &at, 1, "");
-  LLVMValueRef store = LLVMBuildStore(w->builder, value, to);
-  LLVMSetAlignment(store, 8);
-  LLVMSetVolatile(store, true);
-}
+static void put(const kernel *x, int entry, LLVMValueRef value) { x->entries[entry] = value; }
 
 static void put_size(const kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }
 
@@ -234,15 +228,12 @@ static void put_loops(const kernel *x) {
   }
 }
 
-/* Writes the record of the macro-kernel's calls (macro_kernel.h). */
-static void write_record(kernel *x) {
+static void put_entries(kernel *x) {
   enum { ONE_ITERATION = 62 }; /* the logarithm of a number of blocks that no product has */
   emit_product_kernel *k = &x->k;
   const emit_ir *w = k->w.e.w;
   const emit_row_cut *r = &k->rows;
   int64_t b_bytes = k->p->quantized_type ? 1 : (int64_t)dtype_bytes(k->type);
-  x->record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, EMIT_RECORD_ENTRIES), "");
-  LLVMSetAlignment(x->record, 8);
   put(x, EMIT_RECORD_BUFFERS, LLVMGetParam(w->function, EMIT_BUFFERS));
   put(x, EMIT_RECORD_ARGS, LLVMGetParam(w->function, EMIT_ARGS));
   put(x, EMIT_RECORD_TILE, k->tile);
@@ -261,6 +252,29 @@ static void write_record(kernel *x) {
   put_size(x, EMIT_RECORD_VECTOR_BYTES, emit_dim_times(k->dims, k->b_vector, b_bytes));
   put_rungs(x);
   put_loops(x);
+}
+
+/* Writes the record of the macro-kernel's calls (macro_kernel.h): copies its constant entries, and stores the others.
+ * The stores are volatile, since LLVM would otherwise spend a lot of time on merging them. */
+static void write_record(kernel *x) {
+  const emit_ir *w = x->k.w.e.w;
+  LLVMValueRef entries[EMIT_RECORD_ENTRIES] = {NULL}, constants[EMIT_RECORD_ENTRIES];
+  x->entries = entries;
+  put_entries(x);
+  x->record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, EMIT_RECORD_ENTRIES), "");
+  LLVMSetAlignment(x->record, 8);
+  for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
+    constants[k] = entries[k] && LLVMIsAConstantInt(entries[k]) ? entries[k] : emit_i64(w, 0);
+  }
+  emit_macro_kernel_copy_record(w, x->record, constants);
+  for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
+    if (entries[k] && !LLVMIsAConstantInt(entries[k])) {
+      LLVMValueRef at = emit_i64(w, k), to = LLVMBuildInBoundsGEP2(w->builder, w->i64, x->record, &at, 1, "");
+      LLVMValueRef store = LLVMBuildStore(w->builder, entries[k], to);
+      LLVMSetAlignment(store, 8);
+      LLVMSetVolatile(store, true);
+    }
+  }
 }
 
 static void call_macro_kernel(const kernel *x, const step *s) {
@@ -358,6 +372,7 @@ static void write_product(kernel *x) {
   find_numbers(x);
   emit_product_blocks_begin(k);
   if (k->rows.ladder) {
+    emit_compile_quickly(w);
     write_record(x);
   }
   emit_loop l;

@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "emit/kernel/compile.h"
 #include "hlo/text/text.h"
+#include "lower/kernels/divide.h"
 #include "lower/kernels/dynamic_m.h"
 #include "lower/kernels/outline.h"
 #include "runtime/block_abi.h"
@@ -18,9 +19,9 @@ _Static_assert((int)EMIT_PARAMETER_BYTES == RT_BLOCK_PARAMETER_BYTES &&
                    (int)EMIT_MOST_SHARED == RT_BLOCK_MOST_SHARED && (int)EMIT_SHARED_ALIGN == RT_BLOCK_SHARED_ALIGN,
                "kernels for blocks are written within the limits of their ABI");
 
-/* The most kernels of an LLVM module.  A module by itself costs some 2 ms, and has its own copies of the functions that
- * its kernels share (emit/product/). */
-enum { BATCH = 64 };
+/* About how many kernels an LLVM module has.  A module by itself costs some 2 ms, but few large ones would not keep all
+ * threads busy to the end. */
+enum { BATCH = 32 };
 
 typedef struct kernel {
   uint64_t hash; /* a hash of the instruction's text and of the aliases */
@@ -35,8 +36,9 @@ typedef struct kernel {
   int64_t rows;               /* emit_options.rows */
   lower_kernel_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
   const char *symbol;
-  double cost;     /* the estimated nanoseconds to compile the kernel */
-  bool found;      /* whether another program has compiled this kernel */
+  double cost;   /* the estimated nanoseconds to compile the kernel */
+  double shared; /* those to compile what kernels with a writer of this name share in a module (emit/llvm/function.h) */
+  bool found;    /* whether another program has compiled this kernel */
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
   dim_table *dims; /* the table of the dims in `info`; lower_kernels.dims once the kernel is compiled */
@@ -100,15 +102,15 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Estimates the nanoseconds that compiling the kernel takes.  Kernels with register blocks have long code, since blocks
- * are unrolled; the code of other kernels grows with the number of operations. */
+/* Estimates the nanoseconds that compiling the kernel takes.  The code of a kernel without a writer grows with the
+ * number of operations. */
 static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
-  const double block = 1e7, operation = 2.5e5, least = 1e6;
+  const double unknown = 1e7, operation = 2.5e5, least = 1e6;
   uint32_t n = 0;
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
     n++;
   }
-  return (writer->write ? block : least) + operation * n;
+  return !writer->write ? least + operation * n : writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
 }
 
 static rt_span mark_of(const lower_kernels *k, uint32_t number, const lower_kernel_call *call,
@@ -395,29 +397,27 @@ typedef struct all_batches {
   lower_object_code *out;
 } all_batches;
 
-static int dearest_first(const void *a, const void *b) {
-  const kernel *x = *(const kernel *const *)a, *y = *(const kernel *const *)b;
-  return x->cost != y->cost ? (x->cost < y->cost) - (x->cost > y->cost) : (x > y) - (x < y);
-}
-
-/* Divides the kernels among the batches.  Starting with the most expensive one, each kernel goes to the batch whose
- * cost is the least so far. */
+/* Divides the kernels that are compiled now among the batches. */
 static void divide(all_batches *x) {
-  kernel **order = ARENA_NEW_N(x->k->arena, kernel *, x->k->n);
-  uint32_t n = 0;
-  for (uint32_t k = 0; k < x->k->n; k++) {
-    if (!x->k->kernels[k].found) {
-      order[n++] = &x->k->kernels[k];
+  lower_kernels *all = x->k;
+  uint32_t n = all->n - all->n_found, at = 0;
+  lower_part *parts = ARENA_NEW_N(all->arena, lower_part, n);
+  double *costs = ARENA_NEW_N(all->arena, double, x->n);
+  for (uint32_t k = 0; k < all->n; k++) {
+    const kernel *y = &all->kernels[k];
+    if (!y->found) {
+      parts[at++] = (lower_part){.cost = y->cost, .shared = y->writer.shared_nanoseconds, .sharing = y->writer.name};
     }
   }
-  qsort(order, n, sizeof *order, dearest_first);
-  for (uint32_t k = 0; k < n; k++) {
-    uint32_t least = 0;
-    for (uint32_t b = 1; b < x->n; b++) {
-      least = x->batches[b].cost < x->batches[least].cost ? b : least;
+  lower_divide(all->arena, n, parts, x->n, x->threads, costs);
+  at = 0;
+  for (uint32_t k = 0; k < all->n; k++) {
+    if (!all->kernels[k].found) {
+      all->kernels[k].object = parts[at++].batch;
     }
-    order[k]->object = least;
-    x->batches[least].cost += order[k]->cost;
+  }
+  for (uint32_t b = 0; b < x->n; b++) {
+    x->batches[b].cost = costs[b];
   }
 }
 

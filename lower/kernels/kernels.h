@@ -32,6 +32,9 @@ typedef struct lower_kernel_writer {
   size_t config_bytes;
   uint32_t phase;
   int32_t packed; /* the operand whose buffer holds packed weights, which never become part of the code; -1: none */
+  /* Estimates of how long it takes to compile the kernel (0 if that is not known), and the functions that kernels with
+   * a writer of this name share in a module (emit/llvm/function.h). */
+  double nanoseconds, shared_nanoseconds;
 } lower_kernel_writer;
 
 /* A call of a kernel of dynamic M (dynamic_m.h). */

@@ -71,8 +71,12 @@ static status sort_kernels(lower_context *c, lower_kernels *kernels, const hlo_i
   bool blocks = parts == LOWER_BLOCKS;
   uint32_t phases = blocks ? emit_block_sort_phases(i, &config) : 1;
   for (uint32_t phase = 0; phase < phases; phase++) {
-    lower_kernel_writer w = {
-        blocks ? emit_block_sort_kernel : emit_sort_kernel, "sort", &config, sizeof config, phase, -1};
+    lower_kernel_writer w = {.write = blocks ? emit_block_sort_kernel : emit_sort_kernel,
+                             .name = "sort",
+                             .config = &config,
+                             .config_bytes = sizeof config,
+                             .phase = phase,
+                             .packed = -1};
     TRY(add_kernel(c, kernels, i, &w));
   }
   return NULL;
@@ -82,7 +86,8 @@ static status nms_kernels(lower_context *c, lower_kernels *kernels, const hlo_in
   emit_nms config = {.parts = parts};
   emit_write_fn *write = parts == LOWER_BLOCKS ? emit_block_nms_kernel : emit_nms_kernel;
   for (uint32_t phase = 0; phase < EMIT_NMS_PHASES; phase++) {
-    lower_kernel_writer w = {write, "nms", &config, sizeof config, phase, -1};
+    lower_kernel_writer w = {
+        .write = write, .name = "nms", .config = &config, .config_bytes = sizeof config, .phase = phase, .packed = -1};
     TRY(add_kernel(c, kernels, i, &w));
   }
   return NULL;

@@ -1,0 +1,63 @@
+/* divide.c - see divide.h. */
+#include "lower/kernels/divide.h"
+
+#include <stdlib.h>
+#include <string.h>
+
+typedef struct batch {
+  double cost;
+  const char *sharing; /* the last kernels that it got with shared functions; NULL if there are none */
+} batch;
+
+static bool shares(const lower_part *x) { return x->shared > 0; }
+
+/* The order in which kernels are divided: those with shared functions come first, one kind after the other, and then
+ * the most expensive ones. */
+static int in_order(const void *a, const void *b) {
+  const lower_part *x = *(lower_part *const *)a, *y = *(lower_part *const *)b;
+  int kinds = shares(x) && shares(y) ? strcmp(x->sharing, y->sharing) : shares(y) - shares(x);
+  int costs = (x->cost < y->cost) - (x->cost > y->cost);
+  return kinds ? kinds : costs ? costs : (x > y) - (x < y);
+}
+
+/* Returns true if the batch has the functions that kernel x shares with others, if there are any. */
+static bool has_shared(const batch *b, const lower_part *x) {
+  return !shares(x) || (b->sharing && strcmp(b->sharing, x->sharing) == 0);
+}
+
+static double cost_with(const batch *b, const lower_part *x) {
+  return b->cost + x->cost + (has_shared(b, x) ? 0 : x->shared);
+}
+
+/* Returns the batch to which kernel x goes: to `last`, that of the kernel before it, if it has x's shared functions,
+ * unless it would cost more than `most`; otherwise to the batch that is the cheapest with it. */
+static batch *choose(const lower_part *x, uint32_t n, batch *batches, batch *last, double most) {
+  batch *least = batches;
+  if (last && shares(x) && has_shared(last, x) && cost_with(last, x) < most) {
+    return last;
+  }
+  for (uint32_t b = 1; b < n; b++) {
+    least = cost_with(&batches[b], x) < cost_with(least, x) ? &batches[b] : least;
+  }
+  return least;
+}
+
+void lower_divide(arena *a, uint32_t n, lower_part *parts, uint32_t n_batches, uint32_t threads, double *costs) {
+  lower_part **order = ARENA_NEW_N(a, lower_part *, n + 1);
+  batch *batches = arena_calloc(a, n_batches, sizeof *batches), *last = NULL;
+  double all = 0;
+  for (uint32_t k = 0; k < n; k++) {
+    order[k] = &parts[k];
+    all += parts[k].cost;
+  }
+  qsort(order, n, sizeof(lower_part *), in_order);
+  for (uint32_t k = 0; k < n; k++) {
+    last = choose(order[k], n_batches, batches, last, all / threads);
+    last->cost = cost_with(last, order[k]);
+    last->sharing = shares(order[k]) ? order[k]->sharing : last->sharing;
+    order[k]->batch = (uint32_t)(last - batches);
+  }
+  for (uint32_t b = 0; b < n_batches; b++) {
+    costs[b] = batches[b].cost;
+  }
+}

@@ -1,6 +1,7 @@
 /* winograd.c - the kernels of winograd.h: which range of the grid runs which transforms and products, and the layout
  * of the memory between them. */
 #include "emit/contraction/winograd_internal.h"
+#include "emit/llvm/function.h"
 
 static dim v_elements(const winograd *g) { return dim_mul(table(g), emit_winograd_products(g->p), g->p->v_plane); }
 
@@ -173,6 +174,7 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   emit_writer w;
   emit_winograd p = *chosen;
   TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
+  emit_divide_plainly(w.e.w); /* it divides only for each tile */
   winograd g = {.w = &w, .p = &p, .ir = w.e.w, .convolution = find_convolution(i)};
   emit_winograd_set_sizes(g.convolution.def, &p);
   bool shared = false;

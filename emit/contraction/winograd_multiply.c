@@ -1,51 +1,87 @@
 /* winograd_multiply.c - Winograd's products: transformed tiles by panels of weights, which are transformed before or
  * on the fly. */
-#include "emit/product/gemm.h"
+#include "base/arith.h"
 #include "emit/contraction/winograd_internal.h"
+#include "emit/llvm/function.h"
+#include "emit/product/gemm.h"
 
 /* --- products with transformed weights --- */
 
-/* Sets which part of the next panel of weights a block of rows prefetches (emit_gemm.ahead).  That panel is in a larger
- * cache or in memory; the blocks that multiply the current panel prefetch it evenly.  `first` is the first row of the
- * block. */
-static void fetch_ahead(const winograd *g, LLVMValueRef first, emit_gemm *block) {
-  const emit_winograd *p = g->p;
-  int64_t blocks = (p->block + p->rows - 1) / p->rows, each = (p->vectors + blocks - 1) / blocks;
-  /* the number of blocks that prefetch the same part, if there are more blocks than vectors */
-  int64_t shared = (blocks + p->vectors - 1) / p->vectors;
-  LLVMValueRef part = quotient(g, first, p->rows * shared);
-  block->ahead = add(g, number(g, panel_size(p)), scaled(g, part, each * p->lanes));
-  block->n_ahead = (int)each;
+/* The function that multiplies rows of V by one panel of weights, over all channels:
+ *
+ *     void f(v, u, m, n, channels, v_row, m_row, period)
+ *
+ * with the addresses of the rows, of the panel and of the rows of M, the number of rows, and the distances between
+ * rows. While the panel is multiplied, the one after it is prefetched: it is in a larger cache or in memory.  Each
+ * block of rows prefetches some of its vectors (emit_gemm.ahead); `period` rows prefetch the same ones. */
+enum { PANEL_V, PANEL_U, PANEL_M, PANEL_N, PANEL_CHANNELS, PANEL_V_ROW, PANEL_M_ROW, PANEL_PERIOD, PANEL_PARAMETERS };
+
+/* What the code of the function depends on: the size of a block, and how many vectors it prefetches for each channel.
+ */
+typedef struct panel_code {
+  emit_gemm_tile tile;
+  int n_ahead;
+} panel_code;
+
+static LLVMValueRef product(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWMul(g->ir->builder, x, y, "");
 }
 
-/* Multiplies `rows` rows of V by one panel, over all channels. */
-static void multiply_block(const winograd *g, LLVMValueRef first, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
-  const emit_winograd *p = g->p;
-  emit_gemm block = {.tile = {(int)p->rows, (int)p->vectors, (int)p->lanes},
+static void multiply_rows(const winograd *g, const panel_code *code, LLVMValueRef first, const LLVMValueRef *p) {
+  const emit_gemm_tile *t = &code->tile;
+  int64_t panel = (int64_t)t->vectors * t->lanes;
+  LLVMValueRef part = emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, first, p[PANEL_PERIOD], ""));
+  emit_gemm block = {.tile = *t,
                      .type = DTYPE_F32,
-                     .a = v,
-                     .b = u,
-                     .a_row = p->v_row,
+                     .a = address(g, p[PANEL_V], product(g, first, p[PANEL_V_ROW])),
+                     .b = p[PANEL_U],
+                     .a_row_size = p[PANEL_V_ROW],
                      .a_k = 1,
-                     .b_k = emit_winograd_panel(p),
-                     .b_vector = p->lanes,
-                     .k = number(g, p->channels)};
-  fetch_ahead(g, first, &block);
+                     .b_k = panel,
+                     .b_vector = t->lanes,
+                     .ahead = add(g, emit_times(g->ir, p[PANEL_CHANNELS], panel),
+                                  emit_times(g->ir, part, (int64_t)code->n_ahead * t->lanes)),
+                     .n_ahead = code->n_ahead,
+                     .k = p[PANEL_CHANNELS]};
   LLVMValueRef sums[EMIT_GEMM_SUMS];
   emit_gemm_zero(g->ir, &block, sums);
   emit_gemm_block(g->ir, &block, sums);
-  for (int64_t i = 0; i < p->rows; i++) {
-    for (int64_t j = 0; j < p->vectors; j++) {
-      store(g, sums[i * p->vectors + j], address(g, m, number(g, i * p->m_row + j * p->lanes)));
+  for (int i = 0; i < t->rows; i++) {
+    LLVMValueRef to = address(g, p[PANEL_M], product(g, plus(g, first, i), p[PANEL_M_ROW]));
+    for (int j = 0; j < t->vectors; j++) {
+      store(g, sums[i * t->vectors + j], address(g, to, number(g, (int64_t)j * t->lanes)));
     }
   }
 }
 
-void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+static void write_panel(emit_ir *w, const void *data) {
+  const panel_code *code = data;
+  const winograd g = {.ir = w};
+  LLVMValueRef p[PANEL_PARAMETERS];
   emit_loop l;
-  emit_loop_begin(g->ir, &l, number(g, 0), n, g->p->rows, false, 0, NULL);
-  multiply_block(g, l.iv, address(g, v, scaled(g, l.iv, g->p->v_row)), u, address(g, m, scaled(g, l.iv, g->p->m_row)));
-  emit_loop_end(g->ir, &l, NULL);
+  LLVMGetParams(w->function, p);
+  emit_loop_begin(w, &l, number(&g, 0), p[PANEL_N], code->tile.rows, false, 0, NULL);
+  multiply_rows(&g, code, l.iv, p);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
+  const emit_winograd *p = g->p;
+  const emit_ir *w = g->ir;
+  int64_t blocks = ceil_div(p->block, p->rows), shared = ceil_div(blocks, p->vectors);
+  panel_code code = {{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, blocks)};
+  LLVMValueRef arguments[PANEL_PARAMETERS] = {
+      v, u, m, n, number(g, p->channels), number(g, p->v_row), number(g, p->m_row), number(g, p->rows * shared)};
+  LLVMTypeRef types[PANEL_PARAMETERS];
+  for (int k = 0; k < PANEL_PARAMETERS; k++) {
+    types[k] = LLVMTypeOf(arguments[k]);
+  }
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, PANEL_PARAMETERS, false);
+  const char *name = arena_printf(w->arena, "winograd_panel_%dx%dx%d_%d", code.tile.rows, code.tile.vectors,
+                                  code.tile.lanes, code.n_ahead);
+  LLVMBuildCall2(w->builder, type, emit_shared_function(w, name, type, write_panel, &code), arguments, PANEL_PARAMETERS,
+                 "");
 }
 
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,

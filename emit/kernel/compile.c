@@ -10,6 +10,8 @@
 
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
+#include "emit/llvm/cpus.h"
+#include "emit/llvm/function.h"
 #include "emit/llvm/metadata.h"
 
 struct emit_module {
@@ -105,12 +107,19 @@ static void add_flag(const emit_module *m, const char *name) {
   emit_add_attribute(&m->ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name);
 }
 
+/* Returns the value of the attribute "target-features" for a function, or "".  If `features` is false, those of the
+ * module's target machine apply, unless the function differs. */
+static const char *features_of(const emit_module *m, LLVMValueRef f, bool features) {
+  bool plain = emit_divides_plainly(f) && emit_find_arch(m->target.triple)->family == EMIT_X86;
+  const char *all = features || plain ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
+  return plain ? arena_printf(m->ir.arena, "%s%s-idivq-to-divl", all, *all ? "," : "") : all;
+}
+
 /* Gives the functions that have no target yet the attributes of the module's target.  Instructions are scheduled for
  * the target's CPU, but only the listed features are used.  If `features` is false, the features are not stated, so
  * that those of the module's target machine apply.  The functions are marked as throwing no exceptions, since on 32-bit
  * ARM the tables for unwinding would require a library. */
 static void mark_functions(emit_module *m, bool features) {
-  const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
     if (LLVMIsDeclaration(f) || has_target(f)) {
       continue;
@@ -122,6 +131,7 @@ static void mark_functions(emit_module *m, bool features) {
       add_flag(m, "minsize");
       add_flag(m, "optsize");
     }
+    const char *text = features_of(m, f, features);
     if (*text) {
       emit_add_text_attribute(&m->ir, "target-features", text);
     }

@@ -23,6 +23,15 @@ void emit_compile_quickly(const emit_ir *w) {
   emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "noinline"); /* which optnone needs */
 }
 
+static const char plain_division[] = "onnx-xla-plain-division"; /* an attribute that only this project knows */
+
+void emit_divide_plainly(const emit_ir *w) { emit_add_text_attribute(w, plain_division, "true"); }
+
+bool emit_divides_plainly(LLVMValueRef f) {
+  return LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, plain_division,
+                                       sizeof plain_division - 1);
+}
+
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type) {
   emit_ir own = *w;
   own.function = LLVMAddFunction(w->module, name, type);

@@ -10,6 +10,12 @@ void emit_mark_function(const emit_ir *w);
  * functions that do little themselves and call other functions for the work.  Nothing changes where code should be
  * small (emit_target.small). */
 void emit_compile_quickly(const emit_ir *w);
+/* Makes LLVM write the divisions of the function that is being written as they are.  For many x86 processors it would
+ * write two divisions and a test whether 32 bits suffice, which takes long to compile: for functions that divide
+ * seldom. */
+void emit_divide_plainly(const emit_ir *w);
+/* Returns true if emit_divide_plainly was called for f. */
+bool emit_divides_plainly(LLVMValueRef f);
 /* Adds a function with these attributes that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 

@@ -154,6 +154,7 @@ static void write_body(emit_ir *w, const void *data) {
   (void)data;
   macro_kernel m = {.w = w};
   LLVMGetParams(w->function, m.parameters);
+  emit_divide_plainly(w);
   w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
   LLVMValueRef rungs = at(w, m.parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
   emit_loop l;

@@ -471,15 +471,18 @@ static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
 
 /* Chooses the smaller blocks of a ladder.  The lowest block has one row, for which B is read once.  If B is so large
  * that it comes from memory, it is read faster in two streams than in eight, so that block is at most two vectors wide.
- */
+ * Where more rows are likely, so that this block computes only what is left of them, it is at most four vectors wide:
+ * few widths mean little code. */
 static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t, int64_t columns, int64_t cache_bytes) {
-  enum { LOW = 4, STREAMS = 2 };
+  enum { LOW = 4, STREAMS = 2, NARROW = 4 };
+  int64_t last = likely(dims, p->rows[p->n_rows - 1].n);
   bool from_memory = (double)columns * (double)sum_bytes_of(dims, p) > 4 * (double)cache_bytes;
   emit_gemm_tile low = emit_gemm_fit(t, (dtype)p->type, LOW, columns),
                  one = emit_gemm_fit(t, (dtype)p->type, 1, columns);
   p->lower[0] = low.rows > 1 && low.rows < p->tile_rows ? (emit_product_block){low.rows, low.vectors}
                                                         : (emit_product_block){0, 0};
-  p->lower[1] = (emit_product_block){1, from_memory ? min_i64(one.vectors, STREAMS) : one.vectors};
+  int64_t most = from_memory ? STREAMS : last > LOW ? NARROW : one.vectors;
+  p->lower[1] = (emit_product_block){1, min_i64(one.vectors, most)};
 }
 
 /* Chooses the blocks.  If the number of columns is not a constant, they are chosen for many columns, since there may be

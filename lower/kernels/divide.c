@@ -7,6 +7,7 @@
 typedef struct batch {
   double cost;
   const char *sharing; /* the last kernels that it got with shared functions; NULL if there are none */
+  double work;         /* the cost of these kernels, without the shared functions */
 } batch;
 
 static bool shares(const lower_part *x) { return x->shared > 0; }
@@ -29,17 +30,26 @@ static double cost_with(const batch *b, const lower_part *x) {
   return b->cost + x->cost + (has_shared(b, x) ? 0 : x->shared);
 }
 
-/* Returns the batch to which kernel x goes: to `last`, that of the kernel before it, if it has x's shared functions,
- * unless it would cost more than `most`; otherwise to the batch that is the cheapest with it. */
+/* Returns the batch to which kernel x goes: `last`, that of the kernel before it, if it has x's shared functions;
+ * otherwise, or if `last` costs more than `most` and its kernels more than the functions that another batch would need,
+ * the batch that is the cheapest with it. */
 static batch *choose(const lower_part *x, uint32_t n, batch *batches, batch *last, double most) {
   batch *least = batches;
-  if (last && shares(x) && has_shared(last, x) && cost_with(last, x) < most) {
+  if (last && shares(x) && has_shared(last, x) && (last->cost < most || last->work < x->shared)) {
     return last;
   }
   for (uint32_t b = 1; b < n; b++) {
     least = cost_with(&batches[b], x) < cost_with(least, x) ? &batches[b] : least;
   }
   return least;
+}
+
+static void add(batch *b, const lower_part *x) {
+  b->cost = cost_with(b, x);
+  if (shares(x)) {
+    b->work = x->cost + (has_shared(b, x) ? b->work : 0);
+    b->sharing = x->sharing;
+  }
 }
 
 void lower_divide(arena *a, uint32_t n, lower_part *parts, uint32_t n_batches, uint32_t threads, double *costs) {
@@ -53,8 +63,7 @@ void lower_divide(arena *a, uint32_t n, lower_part *parts, uint32_t n_batches, u
   qsort(order, n, sizeof(lower_part *), in_order);
   for (uint32_t k = 0; k < n; k++) {
     last = choose(order[k], n_batches, batches, last, all / threads);
-    last->cost = cost_with(last, order[k]);
-    last->sharing = shares(order[k]) ? order[k]->sharing : last->sharing;
+    add(last, order[k]);
     order[k]->batch = (uint32_t)(last - batches);
   }
   for (uint32_t b = 0; b < n_batches; b++) {

@@ -102,15 +102,24 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Estimates the nanoseconds that compiling the kernel takes.  The code of a kernel without a writer grows with the
- * number of operations. */
+/* Estimates the nanoseconds that compiling an operation of a kernel takes.  A reduction has loops of its own, and each
+ * operand of a concatenation a branch. */
+static double operation_cost(const hlo_instr *i) {
+  const double operation = 2.5e5, loops = 4e6, branch = 2e6;
+  return i->op == HLO_REDUCE ? loops : i->op == HLO_CONCAT ? branch * i->n_operands : operation;
+}
+
+/* Estimates the nanoseconds that compiling the kernel takes. */
 static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
-  const double unknown = 1e7, operation = 2.5e5, least = 1e6;
-  uint32_t n = 0;
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
-    n++;
+  const double unknown = 1e7, least = 1e6;
+  if (writer->write) {
+    return writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
   }
-  return !writer->write ? least + operation * n : writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
+  double cost = least;
+  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
+    cost += operation_cost(j);
+  }
+  return cost;
 }
 
 static rt_span mark_of(const lower_kernels *k, uint32_t number, const lower_kernel_call *call,

@@ -373,12 +373,22 @@ int64_t hlo_result_bytes(const hlo_instr *i) {
   return bytes;
 }
 
+/* Multiplies the hints of the dims, since a symbolic product would take longer to compute. */
+static int64_t expected_bytes(const dim_table *t, const shape *s) {
+  int64_t bytes = (int64_t)dtype_bytes((dtype)s->type), one;
+  for (int k = 0; k < s->rank; k++) {
+    if (!dim_hint(t, s->dims[k], &one) || __builtin_mul_overflow(bytes, one, &bytes)) {
+      return 0;
+    }
+  }
+  return bytes;
+}
+
 int64_t hlo_expected_bytes(const hlo_instr *i) {
-  dim_table *t = i->parent->module->dims;
   int64_t bytes = 0;
   for (uint32_t k = 0; k < i->n_results; k++) {
-    int64_t one;
-    bytes += dim_hint(t, shape_dim_bytes(t, &i->shapes[k]), &one) ? one : 0;
+    const shape *s = &i->shapes[k];
+    bytes += shape_is_static(s) ? shape_bytes(s) : expected_bytes(i->parent->module->dims, s);
   }
   return bytes;
 }

@@ -46,10 +46,10 @@ bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_
   return true;
 }
 
-double cpu_multiply_add_nanoseconds(const emit_target *t) {
+double cpu_multiply_add_nanoseconds(const emit_target *t, int64_t lanes) {
   const double instruction_nanoseconds = 0.16; /* two a cycle, at about 3 GHz */
-  int lanes = t->vector_bits && t->lanes * 32 > t->vector_bits ? t->vector_bits / 32 : t->lanes;
-  return instruction_nanoseconds / lanes;
+  int64_t widest = t->vector_bits / 32;        /* a vector with more lanes takes several instructions */
+  return instruction_nanoseconds / (double)(widest && lanes > widest ? widest : lanes);
 }
 
 double cpu_time_on_threads(double nanoseconds, uint32_t threads) {

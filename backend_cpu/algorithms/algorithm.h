@@ -112,8 +112,9 @@ struct cpu_algorithm {
 /* Describes the contraction `i`.  Returns false if `i` is not a contraction. */
 bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out);
 
-/* Returns the estimated nanoseconds of an f32 multiply-add in code that keeps the target's vector units busy. */
-double cpu_multiply_add_nanoseconds(const emit_target *t);
+/* Returns the estimated nanoseconds of an f32 multiply-add in code with vectors of `lanes` lanes that keeps the
+ * target's vector units busy. */
+double cpu_multiply_add_nanoseconds(const emit_target *t, int64_t lanes);
 
 /* Returns the estimated wall time of `nanoseconds` of work on up to `threads` threads.  Fewer threads are assumed where
  * starting them costs more than they save. */

@@ -50,9 +50,9 @@ static bool is_worth_listing(const cpu_problem *p, const emit_winograd *w) {
 }
 
 static double estimate_of(const cpu_problem *p, const emit_winograd *w) {
-  double bytes = (double)emit_winograd_packed_bytes(w), work = emit_winograd_multiplications(dims_of(p), w) *
-                                                               with_transforms *
-                                                               cpu_multiply_add_nanoseconds(p->options.target);
+  double bytes = (double)emit_winograd_packed_bytes(w),
+         work = emit_winograd_multiplications(dims_of(p), w) * with_transforms *
+                cpu_multiply_add_nanoseconds(p->options.target, w->lanes);
   double shares = w->on_the_fly ? likely(p, emit_winograd_shares(dims_of(p), w)) : 0;
   work += on_the_fly_nanoseconds * transformed_bytes(w) * shares;
   bytes *= w->phased ? phased_byte_nanoseconds : fused_byte_nanoseconds;

@@ -110,7 +110,8 @@ static void add_flag(const emit_module *m, const char *name) {
 /* Returns the value of the attribute "target-features" for a function, or "".  If `features` is false, those of the
  * module's target machine apply, unless the function differs. */
 static const char *features_of(const emit_module *m, LLVMValueRef f, bool features) {
-  bool plain = emit_divides_plainly(f) && emit_find_arch(m->target.triple)->family == EMIT_X86;
+  const emit_arch *arch = emit_find_arch(m->target.triple);
+  bool plain = arch && arch->family == EMIT_X86 && emit_divides_plainly(f);
   const char *all = features || plain ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   return plain ? arena_printf(m->ir.arena, "%s%s-idivq-to-divl", all, *all ? "," : "") : all;
 }

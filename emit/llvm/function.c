@@ -2,7 +2,9 @@
 #include "emit/llvm/function.h"
 
 #include <stdio.h>
+#include <string.h>
 
+#include "base/hash.h"
 #include "emit/llvm/metadata.h"
 
 void emit_mark_function(const emit_ir *w) {
@@ -42,7 +44,8 @@ LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVM
 
 LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
                                   const void *data) {
-  name = arena_printf(w->arena, "%s_%s", name, w->target->cpu);
+  const char *target = emit_target_text(w->arena, w->target);
+  name = arena_printf(w->arena, "%s_%016llx", name, (unsigned long long)hash_bytes(target, strlen(target), 0));
   LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
   if (f) {
     return f;

@@ -19,9 +19,9 @@ bool emit_divides_plainly(LLVMValueRef f);
 /* Adds a function with these attributes that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 
-/* Returns the function of the module that `name` and the target's CPU name.  If the module has none, adds it with this
- * type; `body` then writes its code, which may depend only on what the name tells.  `w` is for that function; its
- * `watch` is NULL. */
+/* Returns the function of the module that `name` and the target, with all of its features, name.  If the module has
+ * none, adds it with this type; `body` then writes its code, which may depend only on what the name tells.  `w` is for
+ * that function; its `watch` is NULL. */
 typedef void emit_shared_body_fn(emit_ir *w, const void *data);
 LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
                                   const void *data);

@@ -325,13 +325,15 @@ void emit_product_write_block(emit_product_kernel *k, const emit_product_place *
 LLVMValueRef emit_product_write_epilogue(emit_product_kernel *k) {
   const emit_ir *w = k->w.e.w;
   LLVMTypeRef more[] = {w->ptr, w->i64, w->i64, w->i64, w->i64};
-  LLVMValueRef p[EMIT_EPILOGUE_PARAMETERS];
+  LLVMValueRef p[EMIT_EPILOGUE_PARAMETERS], tile = k->tile, epilogue;
   emit_outer_function outer;
   emit_writer_enter(&k->w, "epilogue", sizeof more / sizeof *more, more, &outer);
   LLVMGetParams(w->function, p);
   k->tile = p[EMIT_EPILOGUE_TILE];
   finish_tile(k, p[EMIT_EPILOGUE_ROW], p[EMIT_EPILOGUE_ROWS], p[EMIT_EPILOGUE_COLUMN], p[EMIT_EPILOGUE_WIDTH]);
-  return emit_writer_leave(&k->w, &outer);
+  epilogue = emit_writer_leave(&k->w, &outer);
+  k->tile = tile;
+  return epilogue;
 }
 
 /* Writes a micro-kernel for blocks of quantised weights. */

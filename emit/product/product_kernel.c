@@ -172,6 +172,11 @@ static void write_columns(kernel *x, step *s) {
 
 /* --- ladders --- */
 
+_Static_assert((int)EMIT_MOST_RUNGS == 1 + (int)EMIT_PRODUCT_LOWER &&
+                   (int)EMIT_MOST_OUTSIDE >= (int)EMIT_PRODUCT_LEVELS - 1 &&
+                   (int)EMIT_MICRO_MOST_LOOPS >= (int)EMIT_PRODUCT_LEVELS,
+               "the record has room for all rungs and loops");
+
 static void put(const kernel *x, int entry, LLVMValueRef value) { x->entries[entry] = value; }
 
 static void put_size(const kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }

@@ -297,7 +297,8 @@ typedef struct trial {
   const spelling *spelling;
   const sizes *sizes;
   const char *keys;
-  int fused; /* true, false or ANY_FUSION */
+  int fused;     /* true, false or ANY_FUSION */
+  bool is_fused; /* whether the last program had an attention fusion */
   variant v;
   char message[400];
 } trial;
@@ -358,7 +359,8 @@ static status run(trial *t, arena *a, const char *text, const literal *in, uint3
   v.threads = threads;
   TRY(hlo_parse(a, text, strlen(text), NULL, &m)); /* parsed for each run, since compiling changes a module */
   TRY(run_on_cpu(a, m, &v, in, out));
-  if (t->fused != ANY_FUSION && has_attention(m) != t->fused) {
+  t->is_fused = has_attention(m);
+  if (t->fused != ANY_FUSION && t->is_fused != t->fused) {
     snprintf(t->message, sizeof t->message, "%s, %s: %sfused", t->name, t->v.name, t->fused ? "not " : "");
   }
   return NULL;
@@ -380,7 +382,8 @@ static status try_it(void *data) {
   s = s ? s : run(t, a, text, in, 3, three);
   for (uint32_t k = 0; !s && k < m->entry->n_roots; k++) {
     compare(t, &want[k], &one[k]);
-    if (!literal_equal(&one[k], &three[k])) {
+    /* Products without the fusion may be computed by another algorithm where there are more threads. */
+    if (t->is_fused && !literal_equal(&one[k], &three[k])) {
       snprintf(t->message, sizeof t->message, "%s, %s: other bits with three threads", t->name, t->v.name);
     }
   }

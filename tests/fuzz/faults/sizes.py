@@ -51,7 +51,7 @@ FAULTS = [
         (
             "emit/product/macro_kernel.c",
             "emit_i64(w, 0), «quotient(w, left, m->rows)», 1, false",
-            "quotient(w, minus(w, left, emit_i64(w, 1)), m->rows)",
+            "quotient(w, emit_greater(w, minus(w, left, emit_i64(w, 1)), emit_i64(w, 0)), m->rows)",
         ),
         runs=SIZES,
     ),

@@ -401,7 +401,7 @@ static void destroy_batches(uint32_t n, batch *batches) {
 typedef struct all_batches {
   lower_kernels *k;
   lower_jobs *jobs;
-  uint32_t threads, n;
+  uint32_t threads, shares, n; /* shares: see lower_shares_of */
   batch *batches;
   lower_object_code *out;
 } all_batches;
@@ -418,7 +418,7 @@ static void divide(all_batches *x) {
       parts[at++] = (lower_part){.cost = y->cost, .shared = y->writer.shared_nanoseconds, .sharing = y->writer.name};
     }
   }
-  lower_divide(all->arena, n, parts, x->n, x->threads, costs);
+  lower_divide(all->arena, n, parts, x->n, x->shares, costs);
   at = 0;
   for (uint32_t k = 0; k < all->n; k++) {
     if (!all->kernels[k].found) {
@@ -480,7 +480,7 @@ status lower_kernels_compile(lower_kernels *k, lower_jobs *jobs, uint32_t shares
                              lower_object_code *out) {
   lower_object_code found;
   find_kernels(k, &found);
-  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .n = batch_count(k, shares), .out = out};
+  all_batches x = {.k = k, .jobs = jobs, .threads = threads, .shares = shares, .n = batch_count(k, shares), .out = out};
   x.batches = ARENA_NEW_N(k->arena, batch, x.n);
   k->n_new_objects = x.n;
   out->n = x.n + found.n;

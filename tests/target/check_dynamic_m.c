@@ -23,9 +23,9 @@ typedef struct row {
   double tolerance; /* relative to the largest magnitude */
 } row;
 
+#define RELU "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : f32[ROWS,80]\n"
 /* Numbers of rows of products are such that register blocks of 4 to 6 rows never divide them evenly, so that all get
  * the same block. */
-#define RELU "%z = constant() {value=f32[] 0} : f32[]\n%zs = broadcast(%z) {dimensions=[]} : f32[ROWS,80]\n"
 static const row rows[] = {
     {"loop",
      "%a: f32[1,ROWS,256], %b: f32[256]",

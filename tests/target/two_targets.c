@@ -43,7 +43,8 @@ status run_on_cpu(arena *a, hlo_module *m, const variant *v, const literal *in, 
                                 .lanes = v->lanes,
                                 .threads = v->threads,
                                 .eval = v->folds ? ref_fold : NULL,
-                                .own_kernels = v->own_kernels};
+                                .own_kernels = v->own_kernels,
+                                .numerics.deterministic = v->deterministic};
   TRY(cpu_compiler.compile((struct hlo_module *)m, &options, a, &p, NULL));
   CHECK_THAT(!v->own_kernels || is_of_own_kernels(&p->body), STATUS_INTERNAL, "a thunk is not one of own kernels");
   TRY(rt_executable_create(p, &cpu_target, NULL, &e));

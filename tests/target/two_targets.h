@@ -12,6 +12,7 @@ typedef struct variant {
   bool folds; /* whether instructions that depend on constants only are folded, so that weights computed from iotas are
                  packed */
   bool own_kernels; /* the program calls no library and no function of the runtime */
+  bool deterministic;
 } variant;
 
 enum { N_VARIANTS = 8 };

@@ -90,15 +90,21 @@ START_TEST(computed_sizes) {
 }
 END_TEST
 
-/* Adds the numbers of kernels that segments have written and found, as the log tells. */
-static void count_kernels(void *data, session_log_level level, const char *line) {
+/* What segments have compiled, as the log tells: the numbers of kernels that were written and found, and of
+ * contractions whose algorithms were measured. */
+typedef struct counts {
+  unsigned written, found, measured;
+} counts;
+
+static void add_counts(void *data, session_log_level level, const char *line) {
   (void)level;
-  unsigned *counts = data, written, found;
+  counts *all = data, one;
   const char *at = strstr(line, "seconds, ");
   if (strncmp(line, "a segment was compiled", 22) == 0 &&
-      sscanf(at, "seconds, %u kernels written, %u found", &written, &found) == 2) {
-    counts[0] += written;
-    counts[1] += found;
+      sscanf(at, "seconds, %u kernels written, %u found, %u of", &one.written, &one.found, &one.measured) == 3) {
+    all->written += one.written;
+    all->found += one.found;
+    all->measured += one.measured;
   }
 }
 
@@ -107,12 +113,12 @@ START_TEST(kept_kernels) {
   char folder[] = "/tmp/check-segments-XXXXXX", command[64];
   ck_assert_ptr_nonnull(mkdtemp(folder));
   write_positions();
-  unsigned counts[2][2] = {{0}};
+  counts of[2] = {{0}};
   for (int k = 0; k < 2; k++) {
     session *s = session_case_open_with(
         session_case_path,
         (session_options){
-            .cache = folder, .keep_programs = true, .tune = "off", .log = count_kernels, .log_data = counts[k]});
+            .cache = folder, .keep_programs = true, .tune = "off", .log = add_counts, .log_data = &of[k]});
     float x[MOST] = {0, 1, 1};
     shape given = shape_make(DTYPE_F32, 1, (dim[]){MOST});
     session_output out = {0};
@@ -121,9 +127,9 @@ START_TEST(kept_kernels) {
     session_output_finish(s, &out);
     session_close(s);
   }
-  ck_assert_uint_gt(counts[0][0], 0);
-  ck_assert_uint_eq(counts[1][0], 0);
-  ck_assert_uint_ge(counts[1][1], counts[0][0]);
+  ck_assert_uint_gt(of[0].written, 0);
+  ck_assert_uint_eq(of[1].written, 0);
+  ck_assert_uint_ge(of[1].found, of[0].written);
   snprintf(command, sizeof command, "rm -rf %s", folder);
   ck_assert_int_eq(system(command), 0);
 }
@@ -163,17 +169,6 @@ START_TEST(computed_contents) {
 }
 END_TEST
 
-/* Adds the number of contractions whose algorithms segments have measured, as the log tells. */
-static void count_measured(void *data, session_log_level level, const char *line) {
-  (void)level;
-  unsigned measured, all;
-  const char *at = strstr(line, "found, ");
-  if (strncmp(line, "a segment was compiled", 22) == 0 &&
-      sscanf(at, "found, %u of %u contractions measured", &measured, &all) == 2) {
-    *(unsigned *)data += measured;
-  }
-}
-
 /* A run does not wait for the tuning of segments, unless specialise=full asks for it. */
 START_TEST(untuned_segments) {
   enum { N = 512 }; /* so large that measuring pays */
@@ -190,15 +185,14 @@ START_TEST(untuned_segments) {
   session_case_set_type(a, m->graph->output[0], 1, "2,n");
   session_case_write(a, m);
   for (unsigned k = 0; k < 2; k++) {
-    unsigned measured = 0;
+    counts of = {0};
     session *s = session_case_open_with(
-        session_case_path,
-        (session_options){.tune = "fast", .specialise = how[k], .log = count_measured, .log_data = &measured});
+        session_case_path, (session_options){.tune = "fast", .specialise = how[k], .log = add_counts, .log_data = &of});
     shape given = shape_make(DTYPE_F32, 2, (dim[]){N, N});
     session_output out = {0};
     run(s, &given, x, &out);
     ck_assert_int_eq(out.shape.dims[1], 1);
-    ck_assert_uint_eq(measured, k);
+    ck_assert_uint_eq(of.measured, k);
     session_output_finish(s, &out);
     session_close(s);
   }

@@ -182,5 +182,6 @@ static status build_kernel(arena *a, const cpu_problem *p, const cpu_config *v, 
 const cpu_algorithm cpu_kernel_algorithm = {.name = "kernel",
                                             .takes_sizes = true,
                                             .compile_nanoseconds = 2e6,
+                                            .sized_nanoseconds = 5e6,
                                             .list_configs = list_kernel,
                                             .build = build_kernel};

@@ -68,20 +68,13 @@ static void write_panel(emit_ir *w, const void *data) {
 
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
-  const emit_ir *w = g->ir;
   int64_t blocks = ceil_div(p->block, p->rows), shared = ceil_div(blocks, p->vectors);
   panel_code code = {{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, blocks)};
   LLVMValueRef arguments[PANEL_PARAMETERS] = {
       v, u, m, n, number(g, p->channels), number(g, p->v_row), number(g, p->m_row), number(g, p->rows * shared)};
-  LLVMTypeRef types[PANEL_PARAMETERS];
-  for (int k = 0; k < PANEL_PARAMETERS; k++) {
-    types[k] = LLVMTypeOf(arguments[k]);
-  }
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, PANEL_PARAMETERS, false);
-  const char *name = arena_printf(w->arena, "winograd_panel_%dx%dx%d_%d", code.tile.rows, code.tile.vectors,
+  const char *name = arena_printf(g->ir->arena, "winograd_panel_%dx%dx%d_%d", code.tile.rows, code.tile.vectors,
                                   code.tile.lanes, code.n_ahead);
-  LLVMBuildCall2(w->builder, type, emit_shared_function(w, name, type, write_panel, &code), arguments, PANEL_PARAMETERS,
-                 "");
+  emit_call_shared(g->ir, name, write_panel, &code, PANEL_PARAMETERS, arguments);
 }
 
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,

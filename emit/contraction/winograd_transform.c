@@ -235,12 +235,8 @@ static void write_forward(emit_ir *w, const void *data) {
 
 static void call_forward(const winograd *g, LLVMValueRef *arguments) {
   const emit_winograd *p = g->p;
-  const emit_ir *w = g->ir;
   tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[0]};
-  LLVMTypeRef types[N_FORWARD] = {w->ptr, w->i64, w->i64, w->i64, w->i64, w->ptr, w->i64};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, N_FORWARD, false);
-  LLVMValueRef f = emit_shared_function(w, name_of(g, "forward", &t), type, write_forward, &t);
-  LLVMBuildCall2(w->builder, type, f, arguments, N_FORWARD, "");
+  emit_call_shared(g->ir, name_of(g, "forward", &t), write_forward, &t, N_FORWARD, arguments);
 }
 
 /* The function that transforms one vector of a tile's outputs back: its address in M, the distance between M's planes,
@@ -273,12 +269,8 @@ static void write_backward(emit_ir *w, const void *data) {
 
 static void call_backward(const winograd *g, LLVMValueRef *arguments) {
   const emit_winograd *p = g->p;
-  const emit_ir *w = g->ir;
   tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[1]};
-  LLVMTypeRef types[N_BACKWARD] = {w->ptr, w->i64, w->ptr};
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, N_BACKWARD, false);
-  LLVMValueRef f = emit_shared_function(w, name_of(g, "backward", &t), type, write_backward, &t);
-  LLVMBuildCall2(w->builder, type, f, arguments, N_BACKWARD, "");
+  emit_call_shared(g->ir, name_of(g, "backward", &t), write_backward, &t, N_BACKWARD, arguments);
 }
 
 /* --- the transform of weights --- */

@@ -10,8 +10,6 @@
 
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
-#include "emit/llvm/cpus.h"
-#include "emit/llvm/function.h"
 #include "emit/llvm/metadata.h"
 
 struct emit_module {
@@ -98,22 +96,12 @@ static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanu
 
 static const char tune_cpu[] = "tune-cpu";
 
-static bool has_target(LLVMValueRef f) {
-  return LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, tune_cpu,
-                                       sizeof tune_cpu - 1);
+static bool has_attribute(LLVMValueRef f, const char *name) {
+  return LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name, (unsigned)strlen(name));
 }
 
 static void add_flag(const emit_module *m, const char *name) {
   emit_add_attribute(&m->ir, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, name);
-}
-
-/* Returns the value of the attribute "target-features" for a function, or "".  If `features` is false, those of the
- * module's target machine apply, unless the function differs. */
-static const char *features_of(const emit_module *m, LLVMValueRef f, bool features) {
-  const emit_arch *arch = emit_find_arch(m->target.triple);
-  bool plain = arch && arch->family == EMIT_X86 && emit_divides_plainly(f);
-  const char *all = features || plain ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
-  return plain ? arena_printf(m->ir.arena, "%s%s-idivq-to-divl", all, *all ? "," : "") : all;
 }
 
 /* Gives the functions that have no target yet the attributes of the module's target.  Instructions are scheduled for
@@ -121,8 +109,9 @@ static const char *features_of(const emit_module *m, LLVMValueRef f, bool featur
  * that those of the module's target machine apply.  The functions are marked as throwing no exceptions, since on 32-bit
  * ARM the tables for unwinding would require a library. */
 static void mark_functions(emit_module *m, bool features) {
+  const char *text = features ? emit_target_llvm_features(m->ir.arena, &m->target) : "";
   for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
-    if (LLVMIsDeclaration(f) || has_target(f)) {
+    if (LLVMIsDeclaration(f) || has_attribute(f, tune_cpu)) {
       continue;
     }
     m->ir.function = f;
@@ -132,9 +121,8 @@ static void mark_functions(emit_module *m, bool features) {
       add_flag(m, "minsize");
       add_flag(m, "optsize");
     }
-    const char *text = features_of(m, f, features);
-    if (*text) {
-      emit_add_text_attribute(&m->ir, "target-features", text);
+    if (*text && !has_attribute(f, EMIT_TARGET_FEATURES)) { /* emit_divide_plainly has stated them otherwise */
+      emit_add_text_attribute(&m->ir, EMIT_TARGET_FEATURES, text);
     }
   }
 }

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/hash.h"
+#include "emit/llvm/cpus.h"
 #include "emit/llvm/metadata.h"
 
 void emit_mark_function(const emit_ir *w) {
@@ -25,13 +26,13 @@ void emit_compile_quickly(const emit_ir *w) {
   emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "noinline"); /* which optnone needs */
 }
 
-static const char plain_division[] = "onnx-xla-plain-division"; /* an attribute that only this project knows */
-
-void emit_divide_plainly(const emit_ir *w) { emit_add_text_attribute(w, plain_division, "true"); }
-
-bool emit_divides_plainly(LLVMValueRef f) {
-  return LLVMGetStringAttributeAtIndex(f, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, plain_division,
-                                       sizeof plain_division - 1);
+void emit_divide_plainly(const emit_ir *w) {
+  const emit_arch *arch = emit_find_arch(w->target->triple);
+  if (arch && arch->family == EMIT_X86) {
+    const char *features = emit_target_llvm_features(w->arena, w->target);
+    features = arena_printf(w->arena, "%s%s-idivq-to-divl", features, *features ? "," : "");
+    emit_add_text_attribute(w, EMIT_TARGET_FEATURES, features);
+  }
 }
 
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type) {
@@ -58,4 +59,14 @@ LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRe
   body(&own, data);
   LLVMPositionBuilderAtEnd(w->builder, caller);
   return own.function;
+}
+
+void emit_call_shared(const emit_ir *w, const char *name, emit_shared_body_fn *body, const void *data, unsigned n,
+                      LLVMValueRef *arguments) {
+  LLVMTypeRef *types = ARENA_NEW_N(w->arena, LLVMTypeRef, n);
+  for (unsigned k = 0; k < n; k++) {
+    types[k] = LLVMTypeOf(arguments[k]);
+  }
+  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, n, false);
+  LLVMBuildCall2(w->builder, type, emit_shared_function(w, name, type, body, data), arguments, n, "");
 }

@@ -14,8 +14,6 @@ void emit_compile_quickly(const emit_ir *w);
  * write two divisions and a test whether 32 bits suffice, which takes long to compile: for functions that divide
  * seldom. */
 void emit_divide_plainly(const emit_ir *w);
-/* Returns true if emit_divide_plainly was called for f. */
-bool emit_divides_plainly(LLVMValueRef f);
 /* Adds a function with these attributes that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 
@@ -25,5 +23,8 @@ LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVM
 typedef void emit_shared_body_fn(emit_ir *w, const void *data);
 LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
                                   const void *data);
+/* Writes a call of such a function, which returns nothing and whose parameters have the types of the n arguments. */
+void emit_call_shared(const emit_ir *w, const char *name, emit_shared_body_fn *body, const void *data, unsigned n,
+                      LLVMValueRef *arguments);
 
 #endif

@@ -78,6 +78,8 @@ STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
  * architecture's least CPU, then t->features, then, on x86-64, all other features of base/x86_features.def, which are
  * disabled, since LLVM would enable those that listed features imply. */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
+/* LLVM's name for a function's attribute with these features. */
+#define EMIT_TARGET_FEATURES "target-features"
 
 /* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", and with
  * the word "blocks" if code is for blocks of threads.  A program keeps it, since it states what a machine must have to

@@ -186,14 +186,7 @@ void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMVa
   LLVMSetGlobalConstant(table, true);
   LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
   LLVMSetAlignment(table, 8);
-  LLVMTypeRef types[] = {w->ptr, w->ptr}, type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, 2, false);
-  LLVMValueRef f = emit_shared_function(w, "copy_record", type, write_copy, NULL);
-  LLVMBuildCall2(w->builder, type, f, (LLVMValueRef[]){record, table}, 2, "");
-}
-
-LLVMTypeRef emit_macro_kernel_type(const emit_ir *w) {
-  LLVMTypeRef types[EMIT_MACRO_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->i64, w->i64, w->i64, w->i64, w->i64};
-  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_MACRO_PARAMETERS, false);
+  emit_call_shared(w, "copy_record", write_copy, NULL, 2, (LLVMValueRef[]){record, table});
 }
 
 LLVMTypeRef emit_epilogue_type(const emit_ir *w) {
@@ -201,6 +194,6 @@ LLVMTypeRef emit_epilogue_type(const emit_ir *w) {
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_EPILOGUE_PARAMETERS, false);
 }
 
-LLVMValueRef emit_macro_kernel_of(const emit_ir *w) {
-  return emit_shared_function(w, "macro_kernel", emit_macro_kernel_type(w), write_body, NULL);
+void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]) {
+  emit_call_shared(w, "macro_kernel", write_body, NULL, EMIT_MACRO_PARAMETERS, arguments);
 }

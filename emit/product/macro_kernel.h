@@ -62,9 +62,8 @@ enum {
   EMIT_RECORD_ENTRIES = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2
 };
 
-/* Returns the module's macro-kernel; the first call in a module writes it. */
-LLVMValueRef emit_macro_kernel_of(const emit_ir *w);
-LLVMTypeRef emit_macro_kernel_type(const emit_ir *w);
+/* Writes a call of the module's macro-kernel; the first call in a module writes the function as well. */
+void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]);
 
 /* Writes code that sets the entries of `record` to constants, which are in a table of the module. */
 void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]);

@@ -26,11 +26,6 @@ typedef struct line_type {
 
 enum { LINE_TO, LINE_FROM, LINE_LOW, LINE_LENGTH, LINE_HIGH, LINE_PARAMETERS };
 
-static LLVMTypeRef line_function_type(const emit_ir *w) {
-  LLVMTypeRef types[LINE_PARAMETERS] = {w->ptr, w->ptr, w->i64, w->i64, w->i64};
-  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, LINE_PARAMETERS, false);
-}
-
 static LLVMValueRef element_at(const emit_ir *w, const line_type *t, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, t->type), base, &offset, 1, "");
 }
@@ -77,9 +72,7 @@ static void call_line(const copy_kernel *k, LLVMValueRef *arguments) {
   const emit_ir *w = k->w->e.w;
   const line_type t = {k->type, (int)k->p->lanes};
   const char *name = arena_printf(w->arena, "pad_line_%dx%s", t.lanes, dtype_name(t.type));
-  LLVMTypeRef type = line_function_type(w);
-  LLVMValueRef f = emit_shared_function(w, name, type, write_line, &t);
-  LLVMBuildCall2(w->builder, type, f, arguments, LINE_PARAMETERS, "");
+  emit_call_shared(w, name, write_line, &t, LINE_PARAMETERS, arguments);
 }
 
 /* Writes one row of the copy, along the innermost spatial dimension: zeros, then the corresponding row of A (zeros if

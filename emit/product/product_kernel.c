@@ -34,8 +34,9 @@ typedef struct kernel {
   parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
   /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
-  LLVMValueRef *entries; /* for a ladder: the entries of its macro-kernel's record; NULL stands for 0 */
-  LLVMValueRef record;   /* the address of the record */
+  /* For a ladder: the entries of its macro-kernel's record that are still to be written, or NULL; the record's address.
+   */
+  LLVMValueRef entries[EMIT_RECORD_ENTRIES], record;
 } kernel;
 
 static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
@@ -177,9 +178,9 @@ _Static_assert((int)EMIT_MOST_RUNGS == 1 + (int)EMIT_PRODUCT_LOWER &&
                    (int)EMIT_MICRO_MOST_LOOPS >= (int)EMIT_PRODUCT_LEVELS,
                "the record has room for all rungs and loops");
 
-static void put(const kernel *x, int entry, LLVMValueRef value) { x->entries[entry] = value; }
+static void put(kernel *x, int entry, LLVMValueRef value) { x->entries[entry] = value; }
 
-static void put_size(const kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }
+static void put_size(kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }
 
 /* Puts rung number h into the record: the rows that blocks of this size, or narrower ones, compute. */
 static void put_rung(kernel *x, int h, emit_product_block block) {
@@ -214,7 +215,7 @@ static void put_rungs(kernel *x) {
 }
 
 /* Puts the loops over the products of a sum, and those around the blocks. */
-static void put_loops(const kernel *x) {
+static void put_loops(kernel *x) {
   const emit_product_kernel *k = &x->k;
   const emit_row_cut *r = &k->rows;
   int64_t bytes = (int64_t)dtype_bytes(k->type);
@@ -263,19 +264,20 @@ static void put_entries(kernel *x) {
  * The stores are volatile, since LLVM would otherwise spend a lot of time on merging them. */
 static void write_record(kernel *x) {
   const emit_ir *w = x->k.w.e.w;
-  LLVMValueRef entries[EMIT_RECORD_ENTRIES] = {NULL}, constants[EMIT_RECORD_ENTRIES];
-  x->entries = entries;
+  LLVMValueRef constants[EMIT_RECORD_ENTRIES];
   put_entries(x);
   x->record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, EMIT_RECORD_ENTRIES), "");
   LLVMSetAlignment(x->record, 8);
   for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
-    constants[k] = entries[k] && LLVMIsAConstantInt(entries[k]) ? entries[k] : emit_i64(w, 0);
+    bool constant = x->entries[k] && LLVMIsAConstantInt(x->entries[k]);
+    constants[k] = constant ? x->entries[k] : emit_i64(w, 0);
+    x->entries[k] = constant ? NULL : x->entries[k];
   }
   emit_macro_kernel_copy_record(w, x->record, constants);
   for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
-    if (entries[k] && !LLVMIsAConstantInt(entries[k])) {
+    if (x->entries[k]) {
       LLVMValueRef at = emit_i64(w, k), to = LLVMBuildInBoundsGEP2(w->builder, w->i64, x->record, &at, 1, "");
-      LLVMValueRef store = LLVMBuildStore(w->builder, entries[k], to);
+      LLVMValueRef store = LLVMBuildStore(w->builder, x->entries[k], to);
       LLVMSetAlignment(store, 8);
       LLVMSetVolatile(store, true);
     }
@@ -287,8 +289,7 @@ static void call_macro_kernel(const kernel *x, const step *s) {
   LLVMValueRef column = emit_times_size(e, s->group, x->k.p->columns);
   LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {x->record, s->a,        s->b,      s->first_row,
                                                    column,    s->row_from, s->row_to, s->column_step};
-  LLVMBuildCall2(e->w->builder, emit_macro_kernel_type(e->w), emit_macro_kernel_of(e->w), arguments,
-                 EMIT_MACRO_PARAMETERS, "");
+  emit_macro_kernel_call(e->w, arguments);
 }
 
 /* --- the steps of the grid --- */

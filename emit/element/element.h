@@ -24,6 +24,8 @@ typedef struct emit_input {
  * at index i, sets *out to that value and returns true.  Otherwise returns false and does not change *out. */
 typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
+/* Returns true if emit_row_value need not compute v. */
+bool emit_row_has(const emit_row_fusion *r, hlo_value v);
 
 /* Threads that compute one element together (reduction_loop.h). */
 typedef struct emit_team emit_team;

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/llvm/math.h"
 #include "hlo/analysis/queries.h"
 
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim n) {
@@ -407,6 +408,19 @@ static bool sums_columns(walk *w, hlo_value v) {
   return found;
 }
 
+static bool takes_math(walk *w, hlo_value v) {
+  const hlo_instr *i = v.def;
+  bool elementwise = hlo_info(i)->kind == HLO_ELEMENTWISE;
+  if (is_leaf(w->e, v) || was_seen(w, i) || (w->e->rows && emit_row_has(w->e->rows, v))) {
+    return false;
+  }
+  bool found = elementwise && emit_is_math(i->op);
+  for (uint32_t k = 0; !found && (elementwise || hlo_info(i)->kind == HLO_MOVEMENT) && k < i->n_operands; k++) {
+    found = takes_math(w, i->operands[k]);
+  }
+  return found;
+}
+
 int emit_column_lanes(const emit_element *e, dim rows, dim n) {
   enum { SIDE_BY_SIDE = 4, BUSY = 8 };
   const dim_table *t = e->x.sizes->table;
@@ -424,4 +438,9 @@ bool emit_sums_columns(const emit_element *e, hlo_value v) {
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v) {
   walk w = {.e = e};
   return prefers_row_loop(&w, v);
+}
+
+bool emit_takes_math(const emit_element *e, hlo_value v) {
+  walk w = {.e = e};
+  return takes_math(&w, v);
 }

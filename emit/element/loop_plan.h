@@ -46,6 +46,8 @@ bool emit_sums_columns(const emit_element *e, hlo_value v);
 /* Returns true if v should be computed one element at a time, because each element needs a loop that can itself use
  * vectors, such as a reduction along the innermost dimension of an operand. */
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
+/* Returns true if an element of v is computed by a function that takes tens of instructions, such as an exponential. */
+bool emit_takes_math(const emit_element *e, hlo_value v);
 /* Returns true if i is a reduce or arg-reduce along the innermost dimension of its operand, or a dot whose last
  * contracted dimension is the innermost one of both operands. */
 bool emit_reduces_rows(const hlo_instr *i);

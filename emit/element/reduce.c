@@ -78,6 +78,7 @@ emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions 
   emit_reduction_loop f = {
       .e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true, .cooperative = true};
   for (int k = 0; k < g->n; k++) {
+    f.heavy |= emit_takes_math(e, g->of[k]->operands[0]);
     emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
     f.init[f.n++] = id.v;
     if (id.im) {

@@ -251,12 +251,13 @@ static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
 }
 
 /* Returns how many copies of the accumulators the loop has.  Several copies hide the latency of an operation; there are
- * fewer if the body is large. */
+ * fewer if the body is large, which also takes LLVM less time. */
 static int choose_copies(const emit_reduction_loop *f) {
   dim inner = f->rank ? f->dims[f->rank - 1] : 1;
   int64_t n = dim_is_const(inner) ? inner / (f->rows ? f->lanes : 1) : EMIT_ANY_NUMBER;
   bool many = !f->rows && f->e->x.lanes > f->e->wide; /* an accumulator of several vectors already hides the latency */
-  int copies = f->compact || many ? 1 : f->n <= 2 ? MAX_COPIES : 2;
+  int most = f->heavy ? (f->n ? 2 : 1) : MAX_COPIES;
+  int copies = f->compact || many ? 1 : f->n <= 2 ? most : 2;
   while (copies > 1 && n < 2 * copies) {
     copies /= 2;
   }

@@ -33,6 +33,7 @@ struct emit_reduction_loop {
   bool cooperative; /* whether the threads of a team share the loop; `from`, `to` and `mask` are then NULL */
   bool compact;     /* whether not to unroll, for code that seldom runs */
   bool unroll;      /* whether to unroll short loops, because a step is small */
+  bool heavy;       /* whether a step takes tens of instructions, of which the processor does many at a time */
   /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true).  If so, the
    * elements after the last whole vector of a row are accumulated by a vector that ends with the row, in which the
    * lanes that were accumulated before are masked. */

@@ -269,6 +269,21 @@ static void invert(emit_row_fusion *r, LLVMValueRef *fits) {
   }
 }
 
+/* Returns where an earlier phase has stored the row of v, or NULL. */
+static const stored *stored_before(const emit_row_fusion *r, hlo_value v) {
+  for (uint32_t k = 0; k < r->n_stored; k++) {
+    if (hlo_value_equal(r->stored[k].value, v) && r->stored[k].phase < r->phase) {
+      return &r->stored[k];
+    }
+  }
+  return NULL;
+}
+
+bool emit_row_has(const emit_row_fusion *r, hlo_value v) {
+  const fact *f = fact_of(r, v.def);
+  return (f && f->known.v) || stored_before(r, v);
+}
+
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out) {
   emit_element *e = &r->w->e;
   const fact *f = fact_of(r, v.def);
@@ -277,12 +292,10 @@ bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, 
     *out = same ? f->known : emit_splat_pair(e, f->known);
     return true;
   }
-  for (uint32_t k = 0; k < r->n_stored; k++) {
-    const stored *s = &r->stored[k];
-    if (hlo_value_equal(s->value, v) && s->phase < r->phase) {
-      *out = emit_load(e, s->base, hlo_type(v), stored_at(e, r, s, i), true, false);
-      return true;
-    }
+  const stored *s = stored_before(r, v);
+  if (s) {
+    *out = emit_load(e, s->base, hlo_type(v), stored_at(e, r, s, i), true, false);
+    return true;
   }
   const fact *d = divisor_of(r, v.def);
   if (d && d->inverse) {
@@ -423,13 +436,18 @@ static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f,
   return place;
 }
 
-static void write_results(emit_row_fusion *r) {
+/* Writes the last phase; `seldom` means that it seldom runs. */
+static void write_results(emit_row_fusion *r, bool seldom) {
   emit_element *e = &r->w->e;
-  emit_reduction_loop f = {.e = e, .data = r, .step = result_step, .masks = !r->tail_first, .cooperative = true};
+  emit_reduction_loop f = {
+      .e = e, .data = r, .step = result_step, .masks = !r->tail_first, .cooperative = true, .compact = seldom};
   emit_pair *values = ARENA_NEW_N(e->w->arena, emit_pair, r->w->n_results);
   const emit_index *tail = NULL;
   int lanes = e->wide;
   set_space(r, &f);
+  for (uint32_t k = 0; k < r->w->n_results; k++) {
+    f.heavy |= is_full_root(r, k) && !is_written(r, k) && emit_takes_math(e, r->w->roots[k]);
+  }
   bool one = !r->columns && r->n_gone == 1 && dim_is_const(r->gone[0]);
   if (r->tail_first && one && lanes > 1 && r->gone[0] > lanes && r->gone[0] % lanes > 1) {
     tail = last_vector(r, &f, lanes, values);
@@ -452,7 +470,7 @@ static void write_either(emit_row_fusion *r, LLVMValueRef fits) {
   for (int k = 0; k < 2; k++) {
     uint32_t mark = emit_table_mark(e->x.table);
     LLVMPositionBuilderAtEnd(w->builder, at[k]);
-    write_results(r);
+    write_results(r, k == 1);
     emit_table_release(e->x.table, mark);
     LLVMBuildBr(w->builder, done);
     for (uint32_t j = 0; j < r->n_facts; j++) {
@@ -493,7 +511,7 @@ static void row_body(emit_writer *w, const void *data, const emit_index *at) {
   if (fits) {
     write_either(r, fits);
   } else if (full) {
-    write_results(r);
+    write_results(r, false);
   }
 }
 

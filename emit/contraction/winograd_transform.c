@@ -201,35 +201,55 @@ static LLVMValueRef make_zeros(const emit_ir *w, int lanes) {
  * patch lie in the input; the address in V, and the distance between V's planes. */
 enum { FORWARD_FROM, FORWARD_ROW, FORWARD_COLUMN, FORWARD_ROWS, FORWARD_COLUMNS, FORWARD_TO, FORWARD_PLANE, N_FORWARD };
 
+/* Returns x * n for a constant n. */
+static LLVMValueRef times(const winograd *g, LLVMValueRef x, int64_t n) {
+  return LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
+}
+
+/* Loads the vectors of a column of the patch, and zeros where it lies outside of the input. */
+static void load_column(const winograd *g, const tile_size *t, const LLVMValueRef *p, LLVMValueRef j,
+                        LLVMValueRef zeros, LLVMValueRef *line) {
+  LLVMBuilderRef b = g->ir->builder;
+  LLVMValueRef column = address(g, p[FORWARD_FROM], LLVMBuildNSWMul(b, p[FORWARD_COLUMN], j, ""));
+  LLVMValueRef bit = LLVMBuildAnd(b, LLVMBuildLShr(b, p[FORWARD_COLUMNS], j, ""), number(g, 1), "");
+  LLVMValueRef outside = emit_icmp(g->ir, LLVMIntEQ, bit, number(g, 0));
+  LLVMValueRef rows = emit_select(g->ir, outside, number(g, 0), p[FORWARD_ROWS]);
+  for (int64_t i = 0; i < t->size[0]; i++) {
+    LLVMValueRef from = address(g, column, LLVMBuildNSWMul(b, p[FORWARD_ROW], number(g, i), ""));
+    LLVMValueRef inside = LLVMBuildAnd(b, rows, number(g, (int64_t)1 << i), "");
+    inside = emit_icmp(g->ir, LLVMIntNE, inside, number(g, 0));
+    line[i] = load(g, emit_select(g->ir, inside, from, zeros), t->lanes);
+  }
+}
+
 static void write_forward(emit_ir *w, const void *data) {
   const tile_size *t = data;
   const winograd g = {.ir = w}; /* the functions that it is passed to read nothing else */
-  LLVMValueRef p[N_FORWARD], v[MOST][MOST], line[MOST], zeros = make_zeros(w, t->lanes);
+  const int64_t rows = t->size[0], columns = t->size[1], lanes = t->lanes;
+  emit_loop l;
+  LLVMValueRef p[N_FORWARD], line[MOST], zeros = make_zeros(w, t->lanes);
+  LLVMValueRef half = emit_row_memory(w, DTYPE_F32, rows * columns * lanes);
   LLVMGetParams(w->function, p);
-  for (int64_t j = 0; j < t->size[1]; j++) {
-    LLVMValueRef column =
-        address(&g, p[FORWARD_FROM], LLVMBuildNSWMul(w->builder, p[FORWARD_COLUMN], number(&g, j), ""));
-    LLVMValueRef bit = LLVMBuildAnd(w->builder, p[FORWARD_COLUMNS], number(&g, (int64_t)1 << j), "");
-    LLVMValueRef outside = emit_icmp(w, LLVMIntEQ, bit, number(&g, 0));
-    LLVMValueRef rows = emit_select(w, outside, number(&g, 0), p[FORWARD_ROWS]);
-    for (int64_t i = 0; i < t->size[0]; i++) {
-      LLVMValueRef from = address(&g, column, LLVMBuildNSWMul(w->builder, p[FORWARD_ROW], number(&g, i), ""));
-      LLVMValueRef inside = LLVMBuildAnd(w->builder, rows, number(&g, (int64_t)1 << i), "");
-      inside = emit_icmp(w, LLVMIntNE, inside, number(&g, 0));
-      line[i] = load(&g, emit_select(w, inside, from, zeros), t->lanes);
-    }
-    forward(&g, t->size[0], line);
-    for (int64_t i = 0; i < t->size[0]; i++) {
-      v[i][j] = line[i];
-    }
+  emit_loop_begin(w, &l, number(&g, 0), number(&g, columns), 1, true, 0, NULL);
+  load_column(&g, t, p, l.iv, zeros, line);
+  forward(&g, rows, line);
+  LLVMValueRef column = address(&g, half, times(&g, l.iv, lanes));
+  for (int64_t i = 0; i < rows; i++) {
+    store(&g, line[i], address(&g, column, number(&g, i * columns * lanes)));
   }
-  for (int64_t i = 0; i < t->size[0]; i++) {
-    forward(&g, t->size[1], v[i]);
-    for (int64_t j = 0; j < t->size[1]; j++) {
-      LLVMValueRef at = LLVMBuildNSWMul(w->builder, p[FORWARD_PLANE], number(&g, i * t->size[1] + j), "");
-      store(&g, v[i][j], address(&g, p[FORWARD_TO], at));
-    }
+  emit_loop_end(w, &l, NULL);
+  emit_loop_begin(w, &l, number(&g, 0), number(&g, rows), 1, true, 0, NULL);
+  LLVMValueRef row = address(&g, half, times(&g, l.iv, columns * lanes));
+  for (int64_t j = 0; j < columns; j++) {
+    line[j] = load(&g, address(&g, row, number(&g, j * lanes)), t->lanes);
   }
+  forward(&g, columns, line);
+  LLVMValueRef to = LLVMBuildNSWMul(w->builder, times(&g, p[FORWARD_PLANE], columns), l.iv, "");
+  to = address(&g, p[FORWARD_TO], to);
+  for (int64_t j = 0; j < columns; j++) {
+    store(&g, line[j], address(&g, to, times(&g, p[FORWARD_PLANE], j)));
+  }
+  emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
 
@@ -246,24 +266,33 @@ enum { BACKWARD_FROM, BACKWARD_PLANE, BACKWARD_TO, N_BACKWARD };
 static void write_backward(emit_ir *w, const void *data) {
   const tile_size *t = data;
   const winograd g = {.ir = w};
-  LLVMValueRef p[N_BACKWARD], v[MOST][MOST], line[MOST];
+  const int64_t rows = t->size[0], columns = t->size[1], lanes = t->lanes;
+  emit_loop l;
+  LLVMValueRef p[N_BACKWARD], line[MOST];
+  LLVMValueRef half = emit_row_memory(w, DTYPE_F32, t->m[0] * columns * lanes);
   LLVMGetParams(w->function, p);
-  for (int64_t j = 0; j < t->size[1]; j++) {
-    for (int64_t i = 0; i < t->size[0]; i++) {
-      LLVMValueRef at = LLVMBuildNSWMul(w->builder, p[BACKWARD_PLANE], number(&g, i * t->size[1] + j), "");
-      line[i] = load(&g, address(&g, p[BACKWARD_FROM], at), t->lanes);
-    }
-    backward(&g, t->size[0], t->m[0], line);
-    for (int64_t i = 0; i < t->m[0]; i++) {
-      v[i][j] = line[i];
-    }
+  emit_loop_begin(w, &l, number(&g, 0), number(&g, columns), 1, true, 0, NULL);
+  LLVMValueRef from = address(&g, p[BACKWARD_FROM], LLVMBuildNSWMul(w->builder, p[BACKWARD_PLANE], l.iv, ""));
+  for (int64_t i = 0; i < rows; i++) {
+    line[i] = load(&g, address(&g, from, times(&g, p[BACKWARD_PLANE], i * columns)), t->lanes);
   }
+  backward(&g, rows, t->m[0], line);
+  LLVMValueRef column = address(&g, half, times(&g, l.iv, lanes));
   for (int64_t i = 0; i < t->m[0]; i++) {
-    backward(&g, t->size[1], t->m[1], v[i]);
-    for (int64_t j = 0; j < t->m[1]; j++) {
-      store(&g, v[i][j], address(&g, p[BACKWARD_TO], number(&g, (i * t->m[1] + j) * t->lanes)));
-    }
+    store(&g, line[i], address(&g, column, number(&g, i * columns * lanes)));
   }
+  emit_loop_end(w, &l, NULL);
+  emit_loop_begin(w, &l, number(&g, 0), number(&g, t->m[0]), 1, true, 0, NULL);
+  LLVMValueRef row = address(&g, half, times(&g, l.iv, columns * lanes));
+  for (int64_t j = 0; j < columns; j++) {
+    line[j] = load(&g, address(&g, row, number(&g, j * lanes)), t->lanes);
+  }
+  backward(&g, columns, t->m[1], line);
+  LLVMValueRef to = address(&g, p[BACKWARD_TO], times(&g, l.iv, t->m[1] * lanes));
+  for (int64_t j = 0; j < t->m[1]; j++) {
+    store(&g, line[j], address(&g, to, number(&g, j * lanes)));
+  }
+  emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
 

@@ -91,7 +91,8 @@ static int writer_lanes(const emit_writer *w) {
 
 LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
   LLVMBasicBlockRef here = emit_here(w);
-  LLVMPositionBuilderBefore(w->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(w->function)));
+  LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(w->function);
+  LLVMPositionBuilder(w->builder, entry, LLVMGetFirstInstruction(entry));
   LLVMTypeRef type = LLVMArrayType2(emit_memory_type(w, t), (uint64_t)(dtype_is_complex(t) ? 2 * elements : elements));
   LLVMValueRef memory = LLVMBuildAlloca(w->builder, type, "row");
   LLVMSetAlignment(memory, 64);

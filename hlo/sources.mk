@@ -31,28 +31,29 @@ hlo_sources = \
 	hlo/ir/shape_movement.c \
 	hlo/ir/shape_rules.c \
 	hlo/passes/assign_kernels.c \
-	hlo/passes/attention.c \
 	hlo/passes/batch_norm.c \
 	hlo/passes/carry.c \
-	hlo/passes/concat_in_place.c \
 	hlo/passes/cse.c \
 	hlo/passes/dce.c \
 	hlo/passes/dot_canonicalization.c \
 	hlo/passes/dot_merger.c \
-	hlo/passes/epilogue.c \
 	hlo/passes/fold.c \
-	hlo/passes/fuse.c \
-	hlo/passes/fuse_cluster.c \
+	hlo/passes/fusion/attention.c \
+	hlo/passes/fusion/concat_in_place.c \
+	hlo/passes/fusion/epilogue.c \
+	hlo/passes/fusion/fuse.c \
+	hlo/passes/fusion/fuse_cluster.c \
+	hlo/passes/fusion/lift_scalars.c \
+	hlo/passes/fusion/loop_fusion.c \
+	hlo/passes/fusion/reduce_fusion.c \
+	hlo/passes/fusion/row_fusion.c \
 	hlo/passes/gather_to_broadcast.c \
 	hlo/passes/inline_composites.c \
 	hlo/passes/layout.c \
 	hlo/passes/lookup_tables.c \
-	hlo/passes/loop_fusion.c \
 	hlo/passes/pass.c \
 	hlo/passes/qdq_fusion.c \
-	hlo/passes/reduce_fusion.c \
 	hlo/passes/rewrite.c \
-	hlo/passes/row_fusion.c \
 	hlo/passes/simplify/arith.c \
 	hlo/passes/simplify/control.c \
 	hlo/passes/simplify/gather.c \
@@ -100,7 +101,7 @@ hlo_files = \
 	hlo/ir/ops.def \
 	hlo/ir/shape_rules.h \
 	hlo/passes/carry.h \
-	hlo/passes/fuse.h \
+	hlo/passes/fusion/fuse.h \
 	hlo/passes/pass.h \
 	hlo/passes/passes.def \
 	hlo/passes/rewrite.h \

@@ -310,6 +310,8 @@ hlo_tests = \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
+	tests/hlo/lift_scalars/factors.hlo \
+	tests/hlo/lift_scalars/zero_points.hlo \
 	tests/hlo/lookup_tables/chain.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cut-up.hlo \
@@ -791,6 +793,8 @@ tests_files = \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
+	tests/hlo/lift_scalars/factors.expected \
+	tests/hlo/lift_scalars/zero_points.expected \
 	tests/hlo/lookup_tables/chain.expected \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cut-up.expected \

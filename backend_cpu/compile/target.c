@@ -45,6 +45,7 @@ static const hlo_pass pipeline[] = {
     HLO_STEP(reduce_fusion),
     HLO_STEP(loop_fusion),
     HLO_STEP(dce),
+    HLO_STEP(lift_scalars),
     HLO_NEEDED_STEP(assign_kernels),
 };
 

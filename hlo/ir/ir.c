@@ -465,23 +465,26 @@ static uint64_t config_hash(uint64_t h, const hlo_instr *i) {
   return *i->config ? hash_bytes(i->config, strlen(i->config), h) : h;
 }
 
-uint64_t hlo_operation_hash(const hlo_instr *i) {
+uint64_t hlo_attrs_hash(uint64_t h, const hlo_instr *i) {
   const hlo_op_info *info = hlo_info(i);
+  for (uint32_t k = 0; k < info->n_attrs; k++) {
+    h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
+  }
+  return h;
+}
+
+uint64_t hlo_operation_hash(const hlo_instr *i) {
   uint64_t h = hash_mix(hash_seed() ^ i->op, (uint64_t)i->n_operands << 32 | i->n_results);
   for (uint32_t k = 0; k < i->n_results; k++) {
     h = shape_hash(h, &i->shapes[k]);
   }
-  for (uint32_t k = 0; k < info->n_attrs; k++) {
-    h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
-  }
-  return config_hash(h, i);
+  return config_hash(hlo_attrs_hash(h, i), i);
 }
 
 uint64_t hlo_computation_hash(const hlo_computation *c) {
   hlo_number((hlo_computation *)c);
   uint64_t h = hash_bytes(c->name, strlen(c->name), c->n_params);
   for (const hlo_instr *i = c->first; i; i = i->next) {
-    const hlo_op_info *info = hlo_info(i);
     h = hash_mix(h, i->op);
     for (uint32_t k = 0; k < i->n_operands; k++) {
       h = hash_mix(h, (uint64_t)i->operands[k].def->id << 32 | i->operands[k].index);
@@ -489,10 +492,7 @@ uint64_t hlo_computation_hash(const hlo_computation *c) {
     for (uint32_t k = 0; k < i->n_results; k++) {
       h = shape_hash(h, &i->shapes[k]);
     }
-    for (uint32_t k = 0; k < info->n_attrs; k++) {
-      h = attr_hash(h, hlo_attr_get_info(info->attrs[k])->kind, &i->attrs[k]);
-    }
-    h = config_hash(h, i);
+    h = config_hash(hlo_attrs_hash(h, i), i);
   }
   for (uint32_t k = 0; k < c->n_roots; k++) {
     h = hash_mix(h, (uint64_t)c->roots[k].def->id << 32 | c->roots[k].index);

@@ -323,6 +323,8 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 /* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  It may differ from process
  * to process, like the other hashes here. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
+/* Returns a hash of h and the attributes of i. */
+uint64_t hlo_attrs_hash(uint64_t h, const hlo_instr *i);
 /* These return a hash of the operations, operands, shapes, attributes and configs, and of the names of computations.
  * Provenance and all other names do not count. */
 uint64_t hlo_module_hash(const hlo_module *m);

@@ -6,7 +6,7 @@
  * an evaluator it does nothing. */
 #include <string.h>
 
-#include "hlo/passes/fuse.h"
+#include "hlo/analysis/queries.h"
 #include "hlo/passes/rewrite.h"
 
 enum { BYTES = 256, MOST_MEMBERS = 48, MOST_OPERANDS = 3, MOST_VISITS = 400, DEEPEST = 40, LEAST_ELEMENTS = 4096 };

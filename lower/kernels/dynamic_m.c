@@ -172,7 +172,7 @@ static bool find(rows *r, const hlo_instr *i) {
     want(r, i->operands[k], has_rows(r, hlo_result(c->params[k], 0)));
   }
   for (uint32_t k = 0; k < i->n_operands && !r->fails; k++) {
-    r->fails |= has_rows(r, i->operands[k]) && lower_is_embedded(i->operands[k]);
+    r->fails |= has_rows(r, i->operands[k]) && lower_is_embedded(i, k);
   }
   return !r->fails;
 }

@@ -8,11 +8,14 @@
 
 enum { SMALL_CONSTANT = 64 };
 
-/* Splats and short lists (indices, sizes) become part of the code, which makes it faster.  Other constants, such as
- * weights, do not become part of it, so that one kernel serves instructions that differ only in these constants. */
-bool lower_is_embedded(hlo_value v) {
-  const literal *l = hlo_literal(v);
-  return l && (shape_bytes(&l->shape) <= SMALL_CONSTANT || literal_is_splat(l));
+/* Splats and short lists of integers (indices, sizes) become part of the code, which makes it faster.  Other constants,
+ * such as weights, do not become part of it, so that one kernel serves instructions that differ only in these
+ * constants. */
+bool lower_is_embedded(const hlo_instr *i, uint32_t operand) {
+  const literal *l = hlo_literal(i->operands[operand]);
+  bool list = l && dtype_is_int((dtype)l->shape.type) && shape_bytes(&l->shape) <= SMALL_CONSTANT;
+  bool lifted = l && i->op == HLO_FUSION && l->shape.rank == 0; /* hlo/passes/fusion/lift_scalars.c */
+  return list || (l && !lifted && literal_is_splat(l));
 }
 
 /* --- symbols --- */
@@ -95,7 +98,7 @@ hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int3
   hlo_computation *c = hlo_computation_create(m, "kernel");
   hlo_value *operands = ARENA_NEW_N(a, hlo_value, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    bool embedded = lower_is_embedded(i->operands[k]) || i->operands[k].def->op == HLO_SIZES;
+    bool embedded = lower_is_embedded(i, k) || i->operands[k].def->op == HLO_SIZES;
     bool stays = how == LOWER_OUTLINE_PROGRAM ? hlo_literal(i->operands[k]) != NULL : embedded;
     if ((int32_t)k == packed || !stays) {
       operands[k] = hlo_result(hlo_parameter(c, *hlo_shape(i->operands[k])), 0);

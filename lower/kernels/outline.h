@@ -8,8 +8,9 @@
 
 #include "hlo/ir/ir.h"
 
-/* Returns true if v is a constant that becomes part of the code, so that it is not a parameter of the kernel. */
-bool lower_is_embedded(hlo_value v);
+/* Returns true if the operand is a constant that becomes part of the code, so that it is not a parameter of the kernel.
+ */
+bool lower_is_embedded(const hlo_instr *i, uint32_t operand);
 
 typedef enum lower_isolation {
   LOWER_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */

@@ -4,7 +4,7 @@ from faults import fault
 
 MOVE, MOTION, LAYOUT = "hlo/passes/simplify/move.c", "hlo/passes/transpose_sinking.c", "hlo/passes/layout.c"
 ARITH, NORM, INTEGERS = "hlo/passes/simplify/arith.c", "hlo/passes/batch_norm.c", "hlo/passes/qdq_fusion.c"
-PHASES, MATRICES, PLACES = "hlo/passes/transposed_convolution.c", "hlo/passes/dot_canonicalization.c", "hlo/passes/concat_in_place.c"
+PHASES, MATRICES, PLACES = "hlo/passes/transposed_convolution.c", "hlo/passes/dot_canonicalization.c", "hlo/passes/fusion/concat_in_place.c"
 
 FAULTS = [
     fault(

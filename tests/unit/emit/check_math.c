@@ -11,7 +11,7 @@
 #include "runtime/host/code_loader.h"
 #include "tests/suite.h"
 #include "tests/unit/emit/kernel_test.h"
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 #include "runtime/kernel_abi.h"
 
 static arena *memory;

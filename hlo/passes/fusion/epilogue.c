@@ -10,7 +10,7 @@
  * the same kernel.  If two contractions are added, the addition goes to the later one. */
 #include <string.h>
 
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 #include "hlo/analysis/quantized.h"
 
 static bool takes(const pass_context *c, const hlo_instr *contraction, const hlo_instr *consumer, hlo_value v) {

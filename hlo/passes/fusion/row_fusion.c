@@ -14,7 +14,7 @@
 #include <stdlib.h>
 
 #include "base/dim/guard.h"
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 #include "hlo/analysis/row_space.h"
 
 enum { MAX_OUTPUTS = 8, CACHED = 1 << 17, FEW_ROWS = 8 };

@@ -5,7 +5,7 @@
  * (f32 sums in the same order); nothing expensive is computed twice.  Breaks: the assumption that every instruction is
  * outside of a fusion.  A fusion has kind input.  Reductions of arrays of the same size that read the same array, or
  * whose results are combined, are in one fusion.  A fusion contains only operations that target->takes_fused allows. */
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 
 status pass_reduce_fusion(hlo_module *m, pass_context *c, bool *changed) {
   uint32_t n;

@@ -23,7 +23,7 @@
 #include <stdlib.h>
 
 #include "base/dim/guard.h"
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 
 typedef struct cluster {
   uint32_t last; /* the id of the last member; the cluster's kernel will run at the position of that member */

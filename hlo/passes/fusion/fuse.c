@@ -1,5 +1,5 @@
 /* fuse.c - makes fusions of given instructions; see fuse.h. */
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 
 #include <string.h>
 

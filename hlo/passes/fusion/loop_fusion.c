@@ -5,7 +5,7 @@
  * results, bit for bit.  Only broadcasts, iotas and scalar constants are computed more than once, and cheap operations
  * at most twice.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind loop, and
  * one result or several of equal size.  It has only operations that target->takes_fused allows. */
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 
 status pass_loop_fusion(hlo_module *m, pass_context *c, bool *changed) {
   uint32_t n;

@@ -12,7 +12,7 @@
 
 #include "hlo/analysis/attention.h"
 #include "hlo/analysis/pattern.h"
-#include "hlo/passes/fuse.h"
+#include "hlo/passes/fusion/fuse.h"
 
 static int by_place(const void *a, const void *b) {
   uint32_t x = (*(hlo_instr *const *)a)->id, y = (*(hlo_instr *const *)b)->id;

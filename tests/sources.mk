@@ -317,6 +317,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
 	tests/hlo/loop_fusion/moved_together.hlo \
+	tests/hlo/loop_fusion/parts.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
 	tests/hlo/qdq_fusion/bias.hlo \

@@ -11,7 +11,7 @@
  * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
  * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is
  * the index of the cluster's results.  Operands of elementwise operations and reshapes have the space of their user,
- * and operands of other movement and of reductions have a new space.
+ * and each operand of other movement and of reductions has a new space.
  *
  * Three kinds of instructions join although their users need them in different spaces; the operands of such an
  * instruction then do not join.  They are a cheap instruction with two users; a dynamic slice whose users are slices
@@ -76,8 +76,10 @@ static bool keeps_order(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
-/* Returns the space of user u's operands.  A space stands for an index (see the top of this file). */
-static uint32_t demand(const clustering *k, const hlo_instr *u) { return keeps_order(u) ? k->space[u->id] : u->id + 1; }
+/* Returns the space of operand j of u.  A space stands for an index (see the top of this file). */
+static uint32_t demand(const clustering *k, const hlo_instr *u, uint32_t j) {
+  return keeps_order(u) ? k->space[u->id] : 1 + u->id * FUSE_MAX_OPERANDS + j % FUSE_MAX_OPERANDS;
+}
 
 /* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it
  * more often than it has elements, or reads it only conditionally. */
@@ -152,7 +154,7 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
     if (k->of[u->id] != c) {
       continue;
     }
-    uint32_t wanted = demand(k, u);
+    uint32_t wanted = demand(k, u, i->uses[j].operand);
     if (k->space[u->id] == MANY_SPACES) {
       return false;
     }
@@ -160,8 +162,7 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
       *space = MANY_SPACES;
       return i->n_uses == 1 && is_picked(u, i->uses[j].operand);
     }
-    bool twice = !first && !keeps_order(u); /* the two operands of a concatenation are needed at different positions */
-    *space = first ? wanted : *space != wanted || twice ? MANY_SPACES : wanted;
+    *space = first || *space == wanted ? wanted : MANY_SPACES;
     first = false;
     n++;
   }

@@ -303,11 +303,12 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
 
 enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
 
-/* Returns how many k an iteration of the loop handles: at most `most`, about 32 multiplications, and whole bytes of
- * small integers.  Handling more k in an iteration makes the code no faster, and compiling slower. */
+/* Returns how many k an iteration of the loop handles: at most `most`, about 16 multiplications, and whole bytes of
+ * small integers.  Handling more k in an iteration makes no code faster and that of large blocks slower (for 13 sums of
+ * Winograd's products by an eighth), and compiling slower. */
 static int choose_unroll(const emit_gemm *g, int most) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
-  while (unroll < most && unroll * 2 * n <= 32) {
+  while (unroll < most && unroll * 2 * n <= 16) {
     unroll *= 2;
   }
   return unroll;

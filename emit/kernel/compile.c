@@ -87,9 +87,10 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
 }
 
 /* The emitters write code nearly as it should run.  The passes only compute once what several lanes or results have in
- * common, and hoist invariant code.  More passes (instcombine, simplifycfg, O2) make compiling slower and no kernel
+ * common, hoist invariant code, and keep one of equal functions, such as the epilogues of layers with as many
+ * channels.  More passes (instcombine, simplifycfg, O2) make compiling slower and no kernel
  * faster. */
-static const char passes[] = "function(early-cse,loop-mssa(licm))";
+static const char passes[] = "function(early-cse,loop-mssa(licm)),mergefunc";
 
 /* Further passes for modules with coroutines (block_host.c): they split each function where its thread waits. */
 static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanup,globaldce";

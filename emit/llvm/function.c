@@ -39,6 +39,7 @@ LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVM
   emit_ir own = *w;
   own.function = LLVMAddFunction(w->module, name, type);
   LLVMSetLinkage(own.function, LLVMInternalLinkage);
+  LLVMSetUnnamedAddress(own.function, LLVMGlobalUnnamedAddr); /* equal functions become one (emit/kernel/compile.c) */
   emit_mark_function(&own);
   return own.function;
 }

@@ -297,6 +297,7 @@ hlo_tests = \
 	tests/hlo/fold/multiple.hlo \
 	tests/hlo/fold/random.hlo \
 	tests/hlo/gather_to_broadcast/heads.hlo \
+	tests/hlo/gather_to_broadcast/stretched.hlo \
 	tests/hlo/gather_to_broadcast/takes.hlo \
 	tests/hlo/gather_to_slice/checks.hlo \
 	tests/hlo/gather_to_slice/exported.hlo \
@@ -780,6 +781,7 @@ tests_files = \
 	tests/hlo/fold/multiple.expected \
 	tests/hlo/fold/random.expected \
 	tests/hlo/gather_to_broadcast/heads.expected \
+	tests/hlo/gather_to_broadcast/stretched.expected \
 	tests/hlo/gather_to_broadcast/takes.expected \
 	tests/hlo/gather_to_slice/checks.expected \
 	tests/hlo/gather_to_slice/exported.expected \
@@ -801,6 +803,7 @@ tests_files = \
 	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
 	tests/hlo/loop_fusion/moved_together.expected \
+	tests/hlo/loop_fusion/parts.expected \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/loop_fusion/taken.expected \
 	tests/hlo/qdq_fusion/bias.expected \

@@ -7,11 +7,12 @@
  * which moves transposes of operands into dots; before attention.  Keeps: results, bit for bit.  Breaks: nothing. */
 #include <string.h>
 
+#include "base/dim/guard.h"
 #include "hlo/passes/rewrite.h"
 
 /* Returns t, at least 2, if indices[k] = k / t for all k, so that the indices name each of n elements t times.  Returns
  * 0 if there is no such t. */
-static int64_t times_of(const literal *indices, int64_t n) {
+static int64_t times_of_literal(const literal *indices, int64_t n) {
   int64_t all = shape_elements(&indices->shape), times = n > 0 ? all / n : 0;
   if (times < 2 || times * n != all) {
     return 0;
@@ -24,13 +25,29 @@ static int64_t times_of(const literal *indices, int64_t n) {
   return times;
 }
 
+/* Returns the same for a list of indices that is a constant or iota / t. */
+static int64_t times_of(dim_table *t, hlo_value indices, dim n) {
+  const hlo_instr *i = indices.def;
+  literal by;
+  if (hlo_rank(indices) != 1) {
+    return 0;
+  }
+  if (hlo_literal(indices)) {
+    return dim_is_const(n) ? times_of_literal(hlo_literal(indices), n) : 0;
+  }
+  if (i->op != HLO_DIV || i->operands[0].def->op != HLO_IOTA || !hlo_splat_of(i->operands[1], &by)) {
+    return 0;
+  }
+  int64_t times = literal_i64(&by, 0);
+  return times >= 2 && dim_equal(t, dim_mul(t, n, times), hlo_shape(indices)->dims[0]) ? times : 0;
+}
+
 /* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions. */
 static bool repeat(hlo_builder *b, hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]);
-  const literal *indices = hlo_literal(i->operands[1]);
   int64_t dimension, times, apart[SHAPE_MAX_RANK] = {0}, from[SHAPE_MAX_RANK] = {0};
-  if (!indices || indices->shape.rank != 1 || !shape_is_static(x) || x->rank == SHAPE_MAX_RANK ||
-      !hlo_is_take(i, &dimension) || (times = times_of(indices, x->dims[dimension])) == 0) {
+  if (x->rank == SHAPE_MAX_RANK || !hlo_is_take(i, &dimension) ||
+      (times = times_of(i->parent->module->dims, i->operands[1], x->dims[dimension])) == 0) {
     return false;
   }
   for (int d = 0, to = 0; d < x->rank; d++, to++) {

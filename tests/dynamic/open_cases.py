@@ -95,6 +95,13 @@ def make_sizes(case):
         case(f"resize_to_an_input_{k}", [N("Resize", ["x", "", "", "s"], ["y"], **way)], [("x", F, [1, 1, "n", 3]), ("s", I, [4])],
              [("y", F, [1, 1, None, None])], [[x(1, 1, n, 3), ints(1, 1, m, k)] for n, m, k in ((12, 18, 3), (24, 30, 3), (12, 30, 3), (3, 6, 4))],
              opset=18)
+    stretches = [(coordinates, nearest, scale) for coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric")
+                 for nearest in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil") for scale in (2, 3)]
+    case("stretches", [N("Resize", ["x", "", f"s{scale}"], [f"y{k}"], mode="nearest", coordinate_transformation_mode=c, nearest_mode=nearest)
+                       for k, (c, nearest, scale) in enumerate(stretches)],
+         [("x", F, ["b", 2, "n", "m"])], [(f"y{k}", F, [None, 2, None, None]) for k in range(len(stretches))],
+         [[x(b, 2, n, m)] for b, n, m in ((1, 4, 5), (2, 7, 1), (1, 1, 9))],
+         inits=[(f"s{k}", np.array([1, 1, k, 2], np.float32)) for k in (2, 3)], opset=18)
     names = [f"n{k}" for k in range(18)]
     outer = [N("Concat", names[:9], ["p"], axis=0), N("Concat", names[9:], ["q"], axis=1), N("Mul", ["p", "q"], ["r"]), N("Relu", ["r"], ["y"])]
     case("more_terms_than_an_expression_has", outer,

@@ -1,7 +1,8 @@
 /* resize_symbolic.c - Resize along an axis of symbolic extent.
  *
  * The indices and weights of the taps are computed by the module, in f64, by the formulas with which resize.c computes
- * them during the import, so that the results have the same bits. */
+ * them during the import, so that the results have the same bits.  The indices of a stretch by an integer are quotients
+ * of integers, which passes recognise. */
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/nn/resize.h"
@@ -110,6 +111,35 @@ static hlo_value nearest_index(const taps *t, hlo_value x) {
   return low;
 }
 
+/* If output element i is input element i / k for an integer k, as when pictures are enlarged k times, returns k,
+ * otherwise 0.  Positions between those of two input elements are then at least 1 / (2 * k) away from where the
+ * rounding changes, which is more than the errors of single precision up to 2^18. */
+static int64_t stretch(const onnx_node *n, const resize *r, const axis_plan *p) {
+  enum { MOST = 8 };
+  dim_table *t = onnx_dims(n);
+  int64_t k = 2;
+  while (k <= MOST && !dim_equal(t, p->out, dim_mul(t, p->in, k))) {
+    k++;
+  }
+  if (k > MOST || (!p->by_sizes && p->scale != (double)k)) {
+    return 0;
+  }
+  bool rounds = r->nearest == PREFER_FLOOR || r->nearest == PREFER_CEIL;
+  switch ((coordinates)r->coordinates) {
+    case HALF_PIXEL:
+    case PYTORCH_HALF_PIXEL: return rounds ? k : 0;
+    case ASYMMETRIC: return r->nearest == FLOOR || r->nearest == BY_SCALE ? k : 0;
+    case TF_HALF_PIXEL_FOR_NN: return r->nearest == FLOOR ? k : 0;
+    default: return 0;
+  }
+}
+
+/* Takes each input element k times in succession (hlo/passes/gather_to_broadcast.c). */
+static hlo_value repeat(const onnx_node *n, hlo_value x, int64_t axis, dim out, int64_t k) {
+  hlo_value at = hlo_iota(n->b, shape_make(DTYPE_S64, 1, &out), 0);
+  return hlo_take(n->b, x, hlo_binary(n->b, HLO_DIV, at, hlo_like(n->b, at, (double)k)), axis);
+}
+
 /* Gathers the input elements at the positions, which are integers and are clamped to the input. */
 static hlo_value take(const taps *t, hlo_value x, int64_t axis, hlo_value at) {
   hlo_value last = op(t, HLO_SUB, t->in, number(t, 1));
@@ -128,6 +158,11 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
   const axis_plan *p = &r->plan[axis];
   if (r->coordinates == TF_CROP_AND_RESIZE || r->mode == CUBIC || r->antialias || r->exclude_outside) {
     return onnx_resize_constant(n, p);
+  }
+  int64_t times = r->mode == NEAREST ? stretch(n, r, p) : 0;
+  if (times) {
+    *x = repeat(n, *x, axis, p->out, times);
+    return NULL;
   }
   taps t = make_taps(n, r, p);
   hlo_value at = positions(&t);

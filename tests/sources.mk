@@ -204,6 +204,7 @@ script_tests = \
 	tests/build/test-additions \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
+	tests/build/test-distclean \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
 	tests/build/test-runner-machines \
@@ -469,6 +470,7 @@ tests_files = \
 	tests/build/test-additions \
 	tests/build/test-byte-fuzzers \
 	tests/build/test-distcheck \
+	tests/build/test-distclean \
 	tests/build/test-onednn3 \
 	tests/build/test-ort-abi \
 	tests/build/test-runner-machines \

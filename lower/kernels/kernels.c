@@ -7,6 +7,7 @@
 
 #include "base/hash.h"
 #include "emit/kernel/compile.h"
+#include "hlo/analysis/queries.h"
 #include "hlo/text/text.h"
 #include "lower/kernels/divide.h"
 #include "lower/kernels/dynamic_m.h"
@@ -102,11 +103,26 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-/* Estimates the nanoseconds that compiling an operation of a kernel takes.  A reduction has loops of its own, and each
- * operand of a concatenation a branch. */
+static bool sums_open_number(const hlo_instr *reduce) {
+  const shape *x = hlo_shape(reduce->operands[0]);
+  for (uint32_t k = 0; k < hlo_n_ints(reduce, HLO_ATTR_DIMENSIONS); k++) {
+    if (!dim_is_const(x->dims[hlo_ints(reduce, HLO_ATTR_DIMENSIONS)[k]])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Estimates the nanoseconds that compiling an operation of a kernel takes.  A reduction has loops of its own, and more
+ * of them if the number of its terms is open; each operand of a concatenation has a branch. */
 static double operation_cost(const hlo_instr *i) {
-  const double operation = 2.5e5, loops = 4e6, branch = 2e6;
-  return i->op == HLO_REDUCE ? loops : i->op == HLO_CONCAT ? branch * i->n_operands : operation;
+  const double operation = 1.5e5, math = 1e6, transpose = 5e6, loops = 1.5e6, open_loops = 7e6, branch = 1e6;
+  switch (i->op) {
+    case HLO_TRANSPOSE: return transpose;
+    case HLO_REDUCE: return sums_open_number(i) ? open_loops : loops;
+    case HLO_CONCAT: return branch * i->n_operands;
+    default: return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) ? math : operation;
+  }
 }
 
 /* Estimates the nanoseconds that compiling the kernel takes. */
@@ -115,7 +131,7 @@ static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
   if (writer->write) {
     return writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
   }
-  double cost = least;
+  double cost = i->op == HLO_FUSION ? least : least + operation_cost(i);
   for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
     cost += operation_cost(j);
   }

@@ -21,10 +21,10 @@ int64_t emit_sort_item_bytes(const hlo_instr *sort) {
 /* Returns an unsigned integer that compares as the float with these bits does: NaN is above all numbers, and -0 equals
  * 0. */
 static LLVMValueRef float_key(const emit_ir *ir, LLVMValueRef bits, int64_t infinity) {
-  int64_t sign = (int64_t)((uint64_t)1 << (emit_bits(bits) - 1));
-  LLVMValueRef magnitude = LLVMBuildAnd(ir->builder, bits, emit_i(bits, sign - 1), "");
-  LLVMValueRef below = LLVMBuildSub(ir->builder, emit_i(bits, sign), magnitude, "");
-  LLVMValueRef above = LLVMBuildAdd(ir->builder, emit_i(bits, sign), magnitude, "");
+  uint64_t sign = (uint64_t)1 << (emit_bits(bits) - 1);
+  LLVMValueRef magnitude = LLVMBuildAnd(ir->builder, bits, emit_i(bits, (int64_t)(sign - 1)), "");
+  LLVMValueRef below = LLVMBuildSub(ir->builder, emit_i(bits, (int64_t)sign), magnitude, "");
+  LLVMValueRef above = LLVMBuildAdd(ir->builder, emit_i(bits, (int64_t)sign), magnitude, "");
   LLVMValueRef key = emit_select(ir, emit_icmp(ir, LLVMIntSLT, bits, emit_i(bits, 0)), below, above);
   LLVMValueRef nan = emit_icmp(ir, LLVMIntUGT, magnitude, emit_i(bits, infinity));
   return emit_select(ir, nan, emit_i(bits, -1), key);

@@ -4,6 +4,45 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "hlo/analysis/queries.h"
+
+/* --- costs --- */
+
+static bool sums_open_number(const hlo_instr *reduce) {
+  const shape *x = hlo_shape(reduce->operands[0]);
+  for (uint32_t k = 0; k < hlo_n_ints(reduce, HLO_ATTR_DIMENSIONS); k++) {
+    if (!dim_is_const(x->dims[hlo_ints(reduce, HLO_ATTR_DIMENSIONS)[k]])) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Estimates the nanoseconds that compiling an operation of a kernel takes.  A reduction has loops of its own, and more
+ * of them if the number of its terms is open; each operand of a concatenation has a branch. */
+static double operation_cost(const hlo_instr *i) {
+  const double operation = 1.5e5, math = 1e6, transpose = 5e6, loops = 1.5e6, open_loops = 7e6, branch = 1e6;
+  switch (i->op) {
+    case HLO_TRANSPOSE: return transpose;
+    case HLO_REDUCE: return sums_open_number(i) ? open_loops : loops;
+    case HLO_CONCAT: return branch * i->n_operands;
+    default: return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) ? math : operation;
+  }
+}
+
+double lower_loops_cost(const hlo_instr *i) {
+  double cost = 1e6;
+  if (i->op != HLO_FUSION) {
+    return cost + operation_cost(i);
+  }
+  for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
+    cost += operation_cost(j);
+  }
+  return cost;
+}
+
+/* --- batches --- */
+
 typedef struct batch {
   double cost;
   const char *sharing; /* the last kernels that it got with shared functions; NULL if there are none */

@@ -2,7 +2,7 @@
 #ifndef LOWER_KERNELS_DIVIDE_H
 #define LOWER_KERNELS_DIVIDE_H
 
-#include "base/arena.h"
+#include "hlo/ir/ir.h"
 
 /* A kernel: the estimated nanoseconds to compile it (cost), and to compile the functions that kernels with the same
  * `sharing` have in common in a module (shared; 0 if there are none, and then `sharing` does not matter). */
@@ -11,6 +11,9 @@ typedef struct lower_part {
   const char *sharing;
   uint32_t batch; /* set by lower_divide */
 } lower_part;
+
+/* Estimates the nanoseconds that it takes to compile the loops that emit_kernel writes for `i`. */
+double lower_loops_cost(const hlo_instr *i);
 
 /* Divides n kernels among n_batches batches, of which there is at least one, so that `threads` threads that take the
  * most expensive batch first end at about the same time, and few batches have the same shared functions.  Sets

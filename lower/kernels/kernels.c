@@ -7,7 +7,6 @@
 
 #include "base/hash.h"
 #include "emit/kernel/compile.h"
-#include "hlo/analysis/queries.h"
 #include "hlo/text/text.h"
 #include "lower/kernels/divide.h"
 #include "lower/kernels/dynamic_m.h"
@@ -103,39 +102,10 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 
-static bool sums_open_number(const hlo_instr *reduce) {
-  const shape *x = hlo_shape(reduce->operands[0]);
-  for (uint32_t k = 0; k < hlo_n_ints(reduce, HLO_ATTR_DIMENSIONS); k++) {
-    if (!dim_is_const(x->dims[hlo_ints(reduce, HLO_ATTR_DIMENSIONS)[k]])) {
-      return true;
-    }
-  }
-  return false;
-}
-
-/* Estimates the nanoseconds that compiling an operation of a kernel takes.  A reduction has loops of its own, and more
- * of them if the number of its terms is open; each operand of a concatenation has a branch. */
-static double operation_cost(const hlo_instr *i) {
-  const double operation = 1.5e5, math = 1e6, transpose = 5e6, loops = 1.5e6, open_loops = 7e6, branch = 1e6;
-  switch (i->op) {
-    case HLO_TRANSPOSE: return transpose;
-    case HLO_REDUCE: return sums_open_number(i) ? open_loops : loops;
-    case HLO_CONCAT: return branch * i->n_operands;
-    default: return hlo_info(i)->kind == HLO_ELEMENTWISE && !hlo_is_cheap(i) ? math : operation;
-  }
-}
-
 /* Estimates the nanoseconds that compiling the kernel takes. */
 static double cost_of(const hlo_instr *i, const lower_kernel_writer *writer) {
-  const double unknown = 1e7, least = 1e6;
-  if (writer->write) {
-    return writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
-  }
-  double cost = i->op == HLO_FUSION ? least : least + operation_cost(i);
-  for (const hlo_instr *j = i->op == HLO_FUSION ? hlo_callee(i, 0)->first : NULL; j; j = j->next) {
-    cost += operation_cost(j);
-  }
-  return cost;
+  const double unknown = 1e7;
+  return !writer->write ? lower_loops_cost(i) : writer->nanoseconds > 0 ? writer->nanoseconds : unknown;
 }
 
 static rt_span mark_of(const lower_kernels *k, uint32_t number, const lower_kernel_call *call,

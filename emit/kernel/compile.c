@@ -87,10 +87,13 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
 }
 
 /* The emitters write code nearly as it should run.  The passes only compute once what several lanes or results have in
- * common, hoist invariant code, and keep one of equal functions, such as the epilogues of layers with as many
- * channels.  More passes (instcombine, simplifycfg, O2) make compiling slower and no kernel
+ * common, and hoist invariant code.  More passes (instcombine, simplifycfg, O2) make compiling slower and no kernel
  * faster. */
-static const char passes[] = "function(early-cse,loop-mssa(licm)),mergefunc";
+static const char passes[] = "function(early-cse,loop-mssa(licm))";
+
+/* Keeps one of equal functions, such as the epilogues of layers with as many channels.  Where kernels are equal, one
+ * calls the other; the kernels of targets that run blocks of threads cannot be called. */
+static const char merging_passes[] = "mergefunc";
 
 /* Further passes for modules with coroutines (block_host.c): they split each function where its thread waits. */
 static const char coroutine_passes[] = "coro-early,cgscc(coro-split),coro-cleanup,globaldce";
@@ -158,6 +161,9 @@ static status finish(emit_module *m) {
   }
   LLVMDisposeMessage(message);
   TRY(run_passes(m, passes));
+  if (m->target.execution != EMIT_BLOCKS) {
+    TRY(run_passes(m, merging_passes));
+  }
   return LLVMGetNamedFunction(m->ir.module, "llvm.coro.begin") ? run_passes(m, coroutine_passes) : NULL;
 }
 

@@ -11,6 +11,9 @@
 #include "hlo/ir/bind.h"
 #include "hlo/passes/fusion/fuse.h"
 
+/* All candidates are compared with each other. */
+enum { MOST_CANDIDATES = 4096 };
+
 /* A fusion and the scalars of its body that may become operands, in the order of the body. */
 typedef struct candidate {
   hlo_instr *fusion;
@@ -82,9 +85,9 @@ static candidate examine(hlo_instr *fusion, arena *scratch) {
 }
 
 static void collect(hlo_computation *c, arena *scratch, candidates *out) {
-  for (hlo_instr *i = c->first; i; i = i->next) {
-    if (i->op != HLO_FUSION) {
-      continue;
+  for (hlo_instr *i = c->first; i && out->n < MOST_CANDIDATES; i = i->next) {
+    if (i->op != HLO_FUSION || hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION) {
+      continue; /* the kernels of attention take the operands that pass attention has found */
     }
     bool shared = false; /* whether another fusion has the same body */
     for (uint32_t k = 0; k < out->n; k++) {
@@ -99,8 +102,10 @@ static void collect(hlo_computation *c, arena *scratch, candidates *out) {
 
 static bool same_number(const hlo_instr *a, const hlo_instr *b) {
   const literal *x = hlo_literal(hlo_result((hlo_instr *)a, 0)), *y = hlo_literal(hlo_result((hlo_instr *)b, 0));
-  return memcmp(x->data, y->data, dtype_bytes((dtype)x->shape.type)) == 0;
+  return x->shape.type == y->shape.type && memcmp(x->data, y->data, dtype_bytes((dtype)x->shape.type)) == 0;
 }
+
+static bool same_but_for_numbers(const candidate *a, const candidate *b) { return a->key == b->key && a->n == b->n; }
 
 /* Makes those scalars of the candidate that `lifts` tells operands of its fusion. */
 static void lift(const candidate *c, const bool *lifts) {
@@ -126,18 +131,18 @@ static void lift(const candidate *c, const bool *lifts) {
   hlo_remove(f);
 }
 
-/* Lifts the scalars in which the candidates with the key of candidate `first` differ. */
+/* Lifts the scalars in which candidate `first` and those that are the same but for numbers differ. */
 static bool lift_group(candidates *all, uint32_t first, arena *scratch) {
   candidate *x = &all->of[first];
   bool *lifts = ARENA_NEW_N(scratch, bool, x->n), any = false;
   for (uint32_t k = first + 1; k < all->n; k++) {
-    for (uint32_t j = 0; all->of[k].key == x->key && j < x->n; j++) {
+    for (uint32_t j = 0; same_but_for_numbers(&all->of[k], x) && j < x->n; j++) {
       lifts[j] = lifts[j] || !same_number(x->scalars[j], all->of[k].scalars[j]);
       any = any || lifts[j];
     }
   }
   for (uint32_t k = first; k < all->n; k++) {
-    if (all->of[k].key == x->key && !all->of[k].done) {
+    if (same_but_for_numbers(&all->of[k], x) && !all->of[k].done) {
       all->of[k].done = true;
       if (any) {
         lift(&all->of[k], lifts);

@@ -201,11 +201,6 @@ static LLVMValueRef make_zeros(const emit_ir *w, int lanes) {
  * patch lie in the input; the address in V, and the distance between V's planes. */
 enum { FORWARD_FROM, FORWARD_ROW, FORWARD_COLUMN, FORWARD_ROWS, FORWARD_COLUMNS, FORWARD_TO, FORWARD_PLANE, N_FORWARD };
 
-/* Returns x * n for a constant n. */
-static LLVMValueRef times(const winograd *g, LLVMValueRef x, int64_t n) {
-  return LLVMBuildNSWMul(g->ir->builder, x, number(g, n), "");
-}
-
 /* Loads the vectors of a column of the patch, and zeros where it lies outside of the input. */
 static void load_column(const winograd *g, const tile_size *t, const LLVMValueRef *p, LLVMValueRef j,
                         LLVMValueRef zeros, LLVMValueRef *line) {
@@ -215,7 +210,7 @@ static void load_column(const winograd *g, const tile_size *t, const LLVMValueRe
   LLVMValueRef outside = emit_icmp(g->ir, LLVMIntEQ, bit, number(g, 0));
   LLVMValueRef rows = emit_select(g->ir, outside, number(g, 0), p[FORWARD_ROWS]);
   for (int64_t i = 0; i < t->size[0]; i++) {
-    LLVMValueRef from = address(g, column, LLVMBuildNSWMul(b, p[FORWARD_ROW], number(g, i), ""));
+    LLVMValueRef from = address(g, column, emit_times(g->ir, p[FORWARD_ROW], i));
     LLVMValueRef inside = LLVMBuildAnd(b, rows, number(g, (int64_t)1 << i), "");
     inside = emit_icmp(g->ir, LLVMIntNE, inside, number(g, 0));
     line[i] = load(g, emit_select(g->ir, inside, from, zeros), t->lanes);
@@ -233,21 +228,21 @@ static void write_forward(emit_ir *w, const void *data) {
   emit_loop_begin(w, &l, number(&g, 0), number(&g, columns), 1, true, 0, NULL);
   load_column(&g, t, p, l.iv, zeros, line);
   forward(&g, rows, line);
-  LLVMValueRef column = address(&g, half, times(&g, l.iv, lanes));
+  LLVMValueRef column = address(&g, half, emit_times(w, l.iv, lanes));
   for (int64_t i = 0; i < rows; i++) {
     store(&g, line[i], address(&g, column, number(&g, i * columns * lanes)));
   }
   emit_loop_end(w, &l, NULL);
   emit_loop_begin(w, &l, number(&g, 0), number(&g, rows), 1, true, 0, NULL);
-  LLVMValueRef row = address(&g, half, times(&g, l.iv, columns * lanes));
+  LLVMValueRef row = address(&g, half, emit_times(w, l.iv, columns * lanes));
   for (int64_t j = 0; j < columns; j++) {
     line[j] = load(&g, address(&g, row, number(&g, j * lanes)), t->lanes);
   }
   forward(&g, columns, line);
-  LLVMValueRef to = LLVMBuildNSWMul(w->builder, times(&g, p[FORWARD_PLANE], columns), l.iv, "");
+  LLVMValueRef to = LLVMBuildNSWMul(w->builder, emit_times(w, p[FORWARD_PLANE], columns), l.iv, "");
   to = address(&g, p[FORWARD_TO], to);
   for (int64_t j = 0; j < columns; j++) {
-    store(&g, line[j], address(&g, to, times(&g, p[FORWARD_PLANE], j)));
+    store(&g, line[j], address(&g, to, emit_times(w, p[FORWARD_PLANE], j)));
   }
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
@@ -274,21 +269,21 @@ static void write_backward(emit_ir *w, const void *data) {
   emit_loop_begin(w, &l, number(&g, 0), number(&g, columns), 1, true, 0, NULL);
   LLVMValueRef from = address(&g, p[BACKWARD_FROM], LLVMBuildNSWMul(w->builder, p[BACKWARD_PLANE], l.iv, ""));
   for (int64_t i = 0; i < rows; i++) {
-    line[i] = load(&g, address(&g, from, times(&g, p[BACKWARD_PLANE], i * columns)), t->lanes);
+    line[i] = load(&g, address(&g, from, emit_times(w, p[BACKWARD_PLANE], i * columns)), t->lanes);
   }
   backward(&g, rows, t->m[0], line);
-  LLVMValueRef column = address(&g, half, times(&g, l.iv, lanes));
+  LLVMValueRef column = address(&g, half, emit_times(w, l.iv, lanes));
   for (int64_t i = 0; i < t->m[0]; i++) {
     store(&g, line[i], address(&g, column, number(&g, i * columns * lanes)));
   }
   emit_loop_end(w, &l, NULL);
   emit_loop_begin(w, &l, number(&g, 0), number(&g, t->m[0]), 1, true, 0, NULL);
-  LLVMValueRef row = address(&g, half, times(&g, l.iv, columns * lanes));
+  LLVMValueRef row = address(&g, half, emit_times(w, l.iv, columns * lanes));
   for (int64_t j = 0; j < columns; j++) {
     line[j] = load(&g, address(&g, row, number(&g, j * lanes)), t->lanes);
   }
   backward(&g, columns, t->m[1], line);
-  LLVMValueRef to = address(&g, p[BACKWARD_TO], times(&g, l.iv, t->m[1] * lanes));
+  LLVMValueRef to = address(&g, p[BACKWARD_TO], emit_times(w, l.iv, t->m[1] * lanes));
   for (int64_t j = 0; j < t->m[1]; j++) {
     store(&g, line[j], address(&g, to, number(&g, j * lanes)));
   }

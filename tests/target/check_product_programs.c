@@ -23,8 +23,8 @@ typedef struct program_case {
   bool bytes;         /* whether `thunks` holds only on processors with instructions that multiply bytes */
 } program_case;
 
-#define ALIKE(groups) "lhs_dilation=[1,1], groups=" #groups ", rhs_dilation=[1,1], layout=channels-last"
-#define PLACES ALIKE(1)
+#define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
+#define EACH_OF_24 "lhs_dilation=[1,1], groups=24, rhs_dilation=[1,1], layout=channels-last"
 
 /* The first parameter has the dimensions b, h and w. */
 static const program_case cases[] = {
@@ -91,43 +91,39 @@ static const program_case cases[] = {
     {"(%x: f32[b,h,w,24]) {\n"
      "  %1 = W f32[24,24,1,1]\n"
      "  %2 = W f32[24,1,3,3]\n"
-     "  %c1 = convolution(%x, %1) {strides=[1,1], low=[0,0], high=[0,0], " ALIKE(
-         1) "} : f32[b,h,w,24]\n"
-            "  %f1 = constant() {value=f32[] 0.125} : f32[]\n"
-            "  %m1 = broadcast(%f1) {dimensions=[]} : f32[b,h,w,24]\n"
-            "  %p1 = multiply(%c1, %m1) : f32[b,h,w,24]\n"
-            "  %g1 = constant() {value=f32[] 2} : f32[]\n"
-            "  %n1 = broadcast(%g1) {dimensions=[]} : f32[b,h,w,24]\n"
-            "  %a1 = add(%p1, %n1) : f32[b,h,w,24]\n"
-            "  %t1 = tanh(%a1) : f32[b,h,w,24]\n"
-            "  %c2 = convolution(%t1, %1) {strides=[1,1], low=[0,0], high=[0,0], " ALIKE(
-                1) "} : f32[b,h,w,24]\n"
-                   "  %f2 = constant() {value=f32[] 0.25} : f32[]\n"
-                   "  %m2 = broadcast(%f2) {dimensions=[]} : f32[b,h,w,24]\n"
-                   "  %p2 = multiply(%c2, %m2) : f32[b,h,w,24]\n"
-                   "  %g2 = constant() {value=f32[] -1} : f32[]\n"
-                   "  %n2 = broadcast(%g2) {dimensions=[]} : f32[b,h,w,24]\n"
-                   "  %a2 = add(%p2, %n2) : f32[b,h,w,24]\n"
-                   "  %t2 = tanh(%a2) : f32[b,h,w,24]\n"
-                   "  %c3 = convolution(%t2, %2) {strides=[1,1], low=[1,1], high=[1,1], " ALIKE(
-                       24) "} : f32[b,h,w,24]\n"
-                           "  %f3 = constant() {value=f32[] 0.125} : f32[]\n"
-                           "  %m3 = broadcast(%f3) {dimensions=[]} : f32[b,h,w,24]\n"
-                           "  %p3 = multiply(%c3, %m3) : f32[b,h,w,24]\n"
-                           "  %g3 = constant() {value=f32[] 0.5} : f32[]\n"
-                           "  %n3 = broadcast(%g3) {dimensions=[]} : f32[b,h,w,24]\n"
-                           "  %a3 = add(%p3, %n3) : f32[b,h,w,24]\n"
-                           "  %t3 = tanh(%a3) : f32[b,h,w,24]\n"
-                           "  %c4 = convolution(%t3, %2) {strides=[1,1], low=[1,1], high=[1,1], " ALIKE(
-                               24) "} : f32[b,h,w,24]\n"
-                                   "  %f4 = constant() {value=f32[] 0.0625} : f32[]\n"
-                                   "  %m4 = broadcast(%f4) {dimensions=[]} : f32[b,h,w,24]\n"
-                                   "  %p4 = multiply(%c4, %m4) : f32[b,h,w,24]\n"
-                                   "  %g4 = constant() {value=f32[] 0.25} : f32[]\n"
-                                   "  %n4 = broadcast(%g4) {dimensions=[]} : f32[b,h,w,24]\n"
-                                   "  %a4 = add(%p4, %n4) : f32[b,h,w,24]\n"
-                                   "  %t4 = tanh(%a4) : f32[b,h,w,24]\n"
-                                   "  return %t4\n}",
+     "  %c1 = convolution(%x, %1) {strides=[1,1], low=[0,0], high=[0,0], " PLACES "} : f32[b,h,w,24]\n"
+     "  %f1 = constant() {value=f32[] 0.125} : f32[]\n"
+     "  %m1 = broadcast(%f1) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %p1 = multiply(%c1, %m1) : f32[b,h,w,24]\n"
+     "  %g1 = constant() {value=f32[] 2} : f32[]\n"
+     "  %n1 = broadcast(%g1) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %a1 = add(%p1, %n1) : f32[b,h,w,24]\n"
+     "  %t1 = tanh(%a1) : f32[b,h,w,24]\n"
+     "  %c2 = convolution(%t1, %1) {strides=[1,1], low=[0,0], high=[0,0], " PLACES "} : f32[b,h,w,24]\n"
+     "  %f2 = constant() {value=f32[] 0.25} : f32[]\n"
+     "  %m2 = broadcast(%f2) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %p2 = multiply(%c2, %m2) : f32[b,h,w,24]\n"
+     "  %g2 = constant() {value=f32[] -1} : f32[]\n"
+     "  %n2 = broadcast(%g2) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %a2 = add(%p2, %n2) : f32[b,h,w,24]\n"
+     "  %t2 = tanh(%a2) : f32[b,h,w,24]\n"
+     "  %c3 = convolution(%t2, %2) {strides=[1,1], low=[1,1], high=[1,1], " EACH_OF_24 "} : f32[b,h,w,24]\n"
+     "  %f3 = constant() {value=f32[] 0.125} : f32[]\n"
+     "  %m3 = broadcast(%f3) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %p3 = multiply(%c3, %m3) : f32[b,h,w,24]\n"
+     "  %g3 = constant() {value=f32[] 0.5} : f32[]\n"
+     "  %n3 = broadcast(%g3) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %a3 = add(%p3, %n3) : f32[b,h,w,24]\n"
+     "  %t3 = tanh(%a3) : f32[b,h,w,24]\n"
+     "  %c4 = convolution(%t3, %2) {strides=[1,1], low=[1,1], high=[1,1], " EACH_OF_24 "} : f32[b,h,w,24]\n"
+     "  %f4 = constant() {value=f32[] 0.0625} : f32[]\n"
+     "  %m4 = broadcast(%f4) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %p4 = multiply(%c4, %m4) : f32[b,h,w,24]\n"
+     "  %g4 = constant() {value=f32[] 0.25} : f32[]\n"
+     "  %n4 = broadcast(%g4) {dimensions=[]} : f32[b,h,w,24]\n"
+     "  %a4 = add(%p4, %n4) : f32[b,h,w,24]\n"
+     "  %t4 = tanh(%a4) : f32[b,h,w,24]\n"
+     "  return %t4\n}",
      "GGDD", false},
     /* a quantised network: a convolution with a zero point, whose sums are divided by 33, so that none is near the
        middle between two bytes; then a depthwise one */

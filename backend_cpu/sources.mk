@@ -42,6 +42,7 @@ backend_cpu_files = \
 	backend_cpu/lower/special.h \
 	backend_cpu/runtime/arm_calls.def \
 	backend_cpu/runtime/contraction.h \
+	backend_cpu/runtime/functions.h \
 	backend_cpu/runtime/kinds.h \
 	backend_cpu/runtime/onednn.h \
 	backend_cpu/runtime/order.h \

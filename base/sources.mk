@@ -12,7 +12,8 @@ base_sources = \
 	base/hash.c \
 	base/headroom.c \
 	base/locale.c \
-	base/machine.c \
+	base/machine/function_set.c \
+	base/machine/machine.c \
 	base/nms.c \
 	base/placement.c \
 	base/random.c \
@@ -35,7 +36,9 @@ base_files = \
 	base/hash.h \
 	base/headroom.h \
 	base/locale.h \
-	base/machine.h \
+	base/machine/function_set.h \
+	base/machine/machine.h \
+	base/machine/x86_features.def \
 	base/memory_span.h \
 	base/nms.h \
 	base/placement.h \
@@ -48,5 +51,4 @@ base_files = \
 	base/tensor/dtypes.def \
 	base/tensor/literal.h \
 	base/tensor/npy.h \
-	base/tensor/shape.h \
-	base/x86_features.def
+	base/tensor/shape.h

@@ -21,6 +21,7 @@ emit_sources = \
 	emit/contraction/flash_attention.c \
 	emit/contraction/flash_attention_kernel.c \
 	emit/contraction/flash_attention_scores.c \
+	emit/contraction/precompiled.c \
 	emit/contraction/winograd.c \
 	emit/contraction/winograd_error.c \
 	emit/contraction/winograd_multiply.c \
@@ -100,6 +101,7 @@ emit_files = \
 	emit/contraction/depthwise.h \
 	emit/contraction/flash_attention.h \
 	emit/contraction/flash_attention_internal.h \
+	emit/contraction/precompiled.h \
 	emit/contraction/winograd.h \
 	emit/contraction/winograd_internal.h \
 	emit/element/accumulate.h \

@@ -6,7 +6,7 @@
 #include "backend_cpu/autotune/trial.h"
 #include "backend_cpu/runtime/target.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "hlo/text/text.h"
 #include "lower/kernels/outline.h"
 #include "runtime/host/thread_pool.h"

@@ -164,6 +164,9 @@ static status lower_module(compilation *c, hlo_module *m) {
   preparation p;
   c->start = clock_seconds();
   TRY(cpu_target_of(c->arena, o, c->target));
+  if (o->functions && emit_target_includes(c->target, o->functions->target)) {
+    c->target->functions = o->functions;
+  }
   TRY(run_passes(c, m, &p));
   bool shares = o->sharing && !o->keep_text;
   c->kernels = lower_kernels_create(c->arena, c->target, "cpu.kernel", shares ? o->sharing->weight_pool : NULL);

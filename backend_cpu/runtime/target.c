@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_cpu/runtime/contraction.h"
+#include "backend_cpu/runtime/functions.h"
 #include "backend_cpu/runtime/kinds.h"
 #include "runtime/host/code_loader.h"
 #include "runtime/host/processor.h"
@@ -13,12 +14,30 @@
 
 /* Implements rt_kernel_expired_fn (runtime/kernel_abi.h).  The argument is the run's budget, which may be NULL.
  * Kernels get it as the last entry of their table of buffers. */
-static int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
+int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 
 #if defined(__arm__)
 #define ARM_CALL(function) extern void function(void);
 #include "backend_cpu/runtime/arm_calls.def"
 #endif
+
+/* Returns the functions for this processor, NULL if there are none. */
+static const function_set *functions(void) {
+  for (uint32_t k = cpu_n_function_sets; k-- > 0;) {
+    status s = rt_processor_check(cpu_function_sets[k].target);
+    if (!s) {
+      return &cpu_function_sets[k];
+    }
+    status_free(s);
+  }
+  return NULL;
+}
+
+static void *find_function(const char *name) {
+  const function_set *set = functions();
+  const named_function *found = set ? function_set_find(set, name) : NULL;
+  return found ? (void *)found->address : NULL;
+}
 
 static void *resolve(const char *name) {
 #define EXTERNAL(result, function, parameters) {#function, (void *)(result(*) parameters)function},
@@ -38,7 +57,7 @@ static void *resolve(const char *name) {
       return table[k].address;
     }
   }
-  return NULL;
+  return find_function(name);
 }
 
 static status load_code(const rt_device *d, arena *a, rt_span object, const rt_code_cache *cache, rt_code **out) {
@@ -49,6 +68,8 @@ static status load_code(const rt_device *d, arena *a, rt_span object, const rt_c
 
 static status check_cpu(const rt_device *d, const char *cpu) {
   (void)d;
+  CHECK_THAT(!rt_processor_has_functions(cpu) || functions(), STATUS_INVALID_FILE,
+             "its code calls functions of the library that compiled it");
   return rt_processor_check(cpu);
 }
 
@@ -73,4 +94,5 @@ const rt_target cpu_target = {.abi = RT_ABI,
                               .keeps_programs = true,
                               .libraries = cpu_library_name,
                               .check_cpu = check_cpu,
-                              .load_code = load_code};
+                              .load_code = load_code,
+                              .functions = functions};

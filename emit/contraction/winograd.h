@@ -28,7 +28,12 @@
 
 #include "emit/kernel/compile.h"
 
-enum { EMIT_WINOGRAD_MOST = 10, EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, EMIT_WINOGRAD_PHASES = 3 };
+enum {
+  EMIT_WINOGRAD_MOST = 10,
+  EMIT_WINOGRAD_MOST_TAPS = 7,
+  EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2,
+  EMIT_WINOGRAD_PHASES = 3
+};
 
 /* The number of parts into which the grid of the fused schedule divides the tiles.  If the number of tiles is not a
  * constant, the number of parts depends on it: a part has at least `least` tiles; there are at most `few` parts of less

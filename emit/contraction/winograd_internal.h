@@ -5,6 +5,7 @@
 
 #include "emit/product/arithmetic.h"
 #include "emit/contraction/winograd.h"
+#include "emit/llvm/function.h"
 #include "emit/product/gemm.h"
 #include "emit/kernel/writer.h"
 
@@ -92,7 +93,33 @@ void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p
 void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
                                      int64_t to_plane, float *to);
 
+/* --- functions that kernels share --- */
+
+/* The size of a tile of the input, that of the tile of results, and the lanes of the vectors that transforms use. */
+typedef struct winograd_tile {
+  int64_t size[2], m[2];
+  int lanes;
+} winograd_tile;
+static inline winograd_tile winograd_tile_of(const emit_winograd *p, int lanes) {
+  return (winograd_tile){{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, lanes};
+}
+
+/* The register block of the products of a panel, and how many vectors it prefetches for each channel. */
+typedef struct winograd_panel {
+  emit_gemm_tile tile;
+  int n_ahead;
+} winograd_panel;
+
+/* Return the functions that transform a tile, that transform it back, and that multiply by a panel of weights.  The
+ * second argument is borrowed. */
+emit_shared winograd_forward_function(const emit_ir *w, const winograd_tile *t);
+emit_shared winograd_backward_function(const emit_ir *w, const winograd_tile *t);
+emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
+
 /* --- functions that one of the files defines and others call --- */
+
+/* Sets p->m for tiles of the size `tile` and the taps p->r.  Returns false if there are no such tiles. */
+bool emit_winograd_choose_tiles(emit_winograd *p, int64_t tile);
 
 /* Transforms the input tiles [first, first + n) into rows [0, n) of V. */
 void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);

@@ -2,7 +2,6 @@
  * on the fly. */
 #include "base/arith.h"
 #include "emit/contraction/winograd_internal.h"
-#include "emit/llvm/function.h"
 #include "emit/product/gemm.h"
 
 /* --- products with transformed weights --- */
@@ -16,18 +15,11 @@
  * block of rows prefetches some of its vectors (emit_gemm.ahead); `period` rows prefetch the same ones. */
 enum { PANEL_V, PANEL_U, PANEL_M, PANEL_N, PANEL_CHANNELS, PANEL_V_ROW, PANEL_M_ROW, PANEL_PERIOD, PANEL_PARAMETERS };
 
-/* What the code of the function depends on: the size of a block, and how many vectors it prefetches for each channel.
- */
-typedef struct panel_code {
-  emit_gemm_tile tile;
-  int n_ahead;
-} panel_code;
-
 static LLVMValueRef product(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
   return LLVMBuildNSWMul(g->ir->builder, x, y, "");
 }
 
-static void multiply_rows(const winograd *g, const panel_code *code, LLVMValueRef first, const LLVMValueRef *p) {
+static void multiply_rows(const winograd *g, const winograd_panel *code, LLVMValueRef first, const LLVMValueRef *p) {
   const emit_gemm_tile *t = &code->tile;
   int64_t panel = (int64_t)t->vectors * t->lanes;
   LLVMValueRef part = emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, first, p[PANEL_PERIOD], ""));
@@ -55,7 +47,7 @@ static void multiply_rows(const winograd *g, const panel_code *code, LLVMValueRe
 }
 
 static void write_panel(emit_ir *w, const void *data) {
-  const panel_code *code = data;
+  const winograd_panel *code = data;
   const winograd g = {.ir = w};
   LLVMValueRef p[PANEL_PARAMETERS];
   emit_loop l;
@@ -66,15 +58,20 @@ static void write_panel(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
+emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p) {
+  const char *name =
+      arena_printf(w->arena, "winograd_panel_%dx%dx%d_%d", p->tile.rows, p->tile.vectors, p->tile.lanes, p->n_ahead);
+  return (emit_shared){name, "pppiiiii", write_panel, p};
+}
+
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
   int64_t blocks = ceil_div(p->block, p->rows), shared = ceil_div(blocks, p->vectors);
-  panel_code code = {{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, blocks)};
+  const winograd_panel code = {{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, blocks)};
+  const emit_shared function = winograd_panel_function(g->ir, &code);
   LLVMValueRef arguments[PANEL_PARAMETERS] = {
       v, u, m, n, number(g, p->channels), number(g, p->v_row), number(g, p->m_row), number(g, p->rows * shared)};
-  const char *name = arena_printf(g->ir->arena, "winograd_panel_%dx%dx%d_%d", code.tile.rows, code.tile.vectors,
-                                  code.tile.lanes, code.n_ahead);
-  emit_call_shared(g->ir, name, write_panel, &code, PANEL_PARAMETERS, arguments);
+  emit_call_shared(g->ir, &function, arguments);
 }
 
 void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,

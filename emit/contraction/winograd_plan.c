@@ -96,12 +96,11 @@ static bool read_geometry(const hlo_instr *i, emit_winograd *p) {
     p->r[d] = w->dims[2 + k];
     p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[k];
     if (hlo_ints(i, HLO_ATTR_STRIDES)[k] != 1 || hlo_ints(i, HLO_ATTR_LHS_DILATION)[k] != 1 ||
-        (p->r[d] > 1 && hlo_ints(i, HLO_ATTR_RHS_DILATION)[k] != 1) || !in_range(p->low[d], -INT32_MAX, INT32_MAX) ||
-        p->r[d] % 2 == 0 || p->r[d] > 7) {
+        (p->r[d] > 1 && hlo_ints(i, HLO_ATTR_RHS_DILATION)[k] != 1) || !in_range(p->low[d], -INT32_MAX, INT32_MAX)) {
       return false;
     }
   }
-  return p->r[0] > 1 || p->r[1] > 1;
+  return true;
 }
 
 /* Sets the sizes of images, and the number of their tiles. */
@@ -136,23 +135,19 @@ void emit_winograd_choose_like(emit_winograd *chosen, const emit_winograd *p) {
   }
 }
 
-static bool choose_tiles(emit_winograd *p, int64_t tile) {
+bool emit_winograd_choose_tiles(emit_winograd *p, int64_t tile) {
   int64_t most = p->r[0] > 1 && p->r[1] > 1 ? 6 : EMIT_WINOGRAD_MOST;
   for (int d = 0; d < 2; d++) {
     p->m[d] = p->r[d] == 1 ? 1 : tile;
+    if (p->r[d] % 2 == 0 || p->r[d] > EMIT_WINOGRAD_MOST_TAPS) {
+      return false;
+    }
     if (p->r[d] > 1 &&
         (emit_winograd_size(p, d) < 4 || emit_winograd_size(p, d) > most || emit_winograd_size(p, d) % 2)) {
       return false;
     }
   }
-  return true;
-}
-
-/* Returns true if the registers can hold the sums, a row of the weights and an element of V. */
-static bool fits(const emit_target *t, int64_t lanes, int64_t rows, int64_t vectors) {
-  int64_t each = t->vector_bits && lanes * 32 > t->vector_bits ? lanes * 32 / t->vector_bits : 1;
-  return each * (rows * vectors + vectors + 1) <= t->registers && rows <= EMIT_GEMM_ROWS &&
-         rows * vectors <= EMIT_GEMM_SUMS;
+  return p->r[0] > 1 || p->r[1] > 1;
 }
 
 /* Chooses the register block for products of `rows` rows, so that few rows and outputs of the last blocks are computed
@@ -166,7 +161,7 @@ static void choose_registers(emit_winograd *p, const emit_target *t, int64_t row
   p->lanes = t->lanes;
   p->rows = p->vectors = 1;
   for (int64_t v = 1; v <= EMIT_GEMM_VECTORS; v++) {
-    for (int64_t r = 1; r <= rows && fits(t, p->lanes, r, v); r++) {
+    for (int64_t r = 1; r <= rows && emit_gemm_fits(t, DTYPE_F32, (int)p->lanes, r, v); r++) {
       double each = fmax((double)(r * v), EMIT_GEMM_LATENCY) + of_v * (double)r + of_weights * (double)v;
       double cost = each * (double)(ceil_div(rows, r) * ceil_div(p->outputs, v * p->lanes));
       if (cost < best) {
@@ -274,7 +269,7 @@ bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, cons
                         emit_winograd *p) {
   const double most = 0x1p36; /* the largest size of scratch memory or packed weights in bytes */
   dim_table *dims = convolution->parent->module->dims;
-  if (!read_geometry(convolution, p) || !choose_tiles(p, o->tile)) {
+  if (!read_geometry(convolution, p) || !emit_winograd_choose_tiles(p, o->tile)) {
     return false;
   }
   set_images(convolution, p);

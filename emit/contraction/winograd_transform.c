@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "emit/contraction/winograd_internal.h"
-#include "emit/llvm/function.h"
 
 enum { MOST = EMIT_WINOGRAD_MOST };
 
@@ -174,16 +173,10 @@ static void store_line(const winograd *g, const LLVMValueRef *line, int64_t n, L
   }
 }
 
-/* --- transforms of tiles, as functions that all kernels of a module call --- */
+/* --- transforms of tiles, as functions that kernels share --- */
 
-/* The size of a tile of the input, that of the tile of results, and the lanes of its vectors. */
-typedef struct tile_size {
-  int64_t size[2], m[2];
-  int lanes;
-} tile_size;
-
-static const char *name_of(const winograd *g, const char *what, const tile_size *t) {
-  return arena_printf(g->ir->arena, "winograd_%s_%dx%d_%dx%dx%d", what, (int)t->size[0], (int)t->size[1], (int)t->m[0],
+static const char *name_of(const emit_ir *w, const char *what, const winograd_tile *t) {
+  return arena_printf(w->arena, "winograd_%s_%dx%d_%dx%dx%d", what, (int)t->size[0], (int)t->size[1], (int)t->m[0],
                       (int)t->m[1], t->lanes);
 }
 
@@ -202,7 +195,7 @@ static LLVMValueRef make_zeros(const emit_ir *w, int lanes) {
 enum { FORWARD_FROM, FORWARD_ROW, FORWARD_COLUMN, FORWARD_ROWS, FORWARD_COLUMNS, FORWARD_TO, FORWARD_PLANE, N_FORWARD };
 
 /* Loads the vectors of a column of the patch, and zeros where it lies outside of the input. */
-static void load_column(const winograd *g, const tile_size *t, const LLVMValueRef *p, LLVMValueRef j,
+static void load_column(const winograd *g, const winograd_tile *t, const LLVMValueRef *p, LLVMValueRef j,
                         LLVMValueRef zeros, LLVMValueRef *line) {
   LLVMBuilderRef b = g->ir->builder;
   LLVMValueRef column = address(g, p[FORWARD_FROM], LLVMBuildNSWMul(b, p[FORWARD_COLUMN], j, ""));
@@ -218,7 +211,7 @@ static void load_column(const winograd *g, const tile_size *t, const LLVMValueRe
 }
 
 static void write_forward(emit_ir *w, const void *data) {
-  const tile_size *t = data;
+  const winograd_tile *t = data;
   const winograd g = {.ir = w}; /* the functions that it is passed to read nothing else */
   const int64_t rows = t->size[0], columns = t->size[1], lanes = t->lanes;
   emit_loop l;
@@ -248,10 +241,8 @@ static void write_forward(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-static void call_forward(const winograd *g, LLVMValueRef *arguments) {
-  const emit_winograd *p = g->p;
-  tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[0]};
-  emit_call_shared(g->ir, name_of(g, "forward", &t), write_forward, &t, N_FORWARD, arguments);
+emit_shared winograd_forward_function(const emit_ir *w, const winograd_tile *t) {
+  return (emit_shared){name_of(w, "forward", t), "piiiipi", write_forward, t};
 }
 
 /* The function that transforms one vector of a tile's outputs back: its address in M, the distance between M's planes,
@@ -259,7 +250,7 @@ static void call_forward(const winograd *g, LLVMValueRef *arguments) {
 enum { BACKWARD_FROM, BACKWARD_PLANE, BACKWARD_TO, N_BACKWARD };
 
 static void write_backward(emit_ir *w, const void *data) {
-  const tile_size *t = data;
+  const winograd_tile *t = data;
   const winograd g = {.ir = w};
   const int64_t rows = t->size[0], columns = t->size[1], lanes = t->lanes;
   emit_loop l;
@@ -291,10 +282,8 @@ static void write_backward(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-static void call_backward(const winograd *g, LLVMValueRef *arguments) {
-  const emit_winograd *p = g->p;
-  tile_size t = {{emit_winograd_size(p, 0), emit_winograd_size(p, 1)}, {p->m[0], p->m[1]}, g->lanes[1]};
-  emit_call_shared(g->ir, name_of(g, "backward", &t), write_backward, &t, N_BACKWARD, arguments);
+emit_shared winograd_backward_function(const emit_ir *w, const winograd_tile *t) {
+  return (emit_shared){name_of(w, "backward", t), "pip", write_backward, t};
 }
 
 /* --- the transform of weights --- */
@@ -371,7 +360,9 @@ static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
       [FORWARD_TO] = address(g, to, c),
       [FORWARD_PLANE] = size(g, p->v_plane),
   };
-  call_forward(g, arguments);
+  const winograd_tile t = winograd_tile_of(p, g->lanes[0]);
+  const emit_shared function = winograd_forward_function(g->ir, &t);
+  emit_call_shared(g->ir, &function, arguments);
   emit_loop_end(g->ir, &l, NULL);
 }
 
@@ -429,7 +420,9 @@ static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
 static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
   const int64_t row = g->p->m[1] * g->lanes[1];
   emit_loop l, c;
-  call_backward(g, (LLVMValueRef[N_BACKWARD]){m, size(g, g->p->m_plane), g->line});
+  const winograd_tile t = winograd_tile_of(g->p, g->lanes[1]);
+  const emit_shared function = winograd_backward_function(g->ir, &t);
+  emit_call_shared(g->ir, &function, (LLVMValueRef[N_BACKWARD]){m, size(g, g->p->m_plane), g->line});
   emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
   LLVMValueRef line = address(g, g->line, scaled(g, l.iv, row));
   emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);

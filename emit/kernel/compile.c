@@ -138,6 +138,17 @@ void emit_module_set_target(emit_module *m, const emit_target *t) {
   m->target = *t;
 }
 
+void emit_module_export(emit_module *m, void (*tell)(void *data, const char *name), void *data) {
+  for (LLVMValueRef f = LLVMGetFirstFunction(m->ir.module); f; f = LLVMGetNextFunction(f)) {
+    size_t length;
+    if (LLVMGetLinkage(f) == LLVMInternalLinkage) {
+      LLVMSetLinkage(f, LLVMExternalLinkage);
+      LLVMSetVisibility(f, LLVMHiddenVisibility);
+      tell(data, LLVMGetValueName2(f, &length));
+    }
+  }
+}
+
 static status run_passes(emit_module *m, const char *names) {
   LLVMPassBuilderOptionsRef options = LLVMCreatePassBuilderOptions();
   LLVMErrorRef error = LLVMRunPasses(m->ir.module, names, m->machine, options);

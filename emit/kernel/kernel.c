@@ -364,19 +364,14 @@ void emit_writer_end(emit_writer *w) {
 
 /* --- further functions of a kernel --- */
 
-void emit_writer_enter(emit_writer *w, const char *name, unsigned n_more, const LLVMTypeRef *more,
-                       emit_outer_function *outer) {
+void emit_writer_enter(emit_writer *w, const char *name, const char *parameters, emit_outer_function *outer) {
   emit_ir *ir = w->e.w;
   emit_indexer *x = &w->e.x;
-  LLVMTypeRef *types = ARENA_NEW_N(ir->arena, LLVMTypeRef, EMIT_OWN_PARAMETERS + n_more);
-  types[EMIT_BUFFERS] = types[EMIT_ARGS] = ir->ptr;
-  memcpy(types + EMIT_OWN_PARAMETERS, more, n_more * sizeof *more);
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(ir->context), types, EMIT_OWN_PARAMETERS + n_more, false);
   *outer = (emit_outer_function){*ir, emit_here(ir), x->table, *x->sizes, w->e.inputs, w->results};
   emit_input *inputs = arena_memdup(ir->arena, w->e.inputs, w->e.n_inputs * sizeof *inputs);
   w->e.inputs = inputs;
   w->results = ARENA_NEW_N(ir->arena, LLVMValueRef, w->n_results);
-  ir->function = emit_add_internal_function(ir, name, type);
+  ir->function = emit_add_internal_function(ir, name, emit_shared_type(ir, parameters));
   ir->watch = NULL;
   emit_mark_parameters(ir);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));

@@ -48,9 +48,9 @@ void emit_writer_end(emit_writer *w);
 /* To be called after emit_writer_end.  Deletes the function and returns UNSUPPORTED if the function needs a size that
  * cannot be expressed, or has more buffers and sizes than a call can pass. */
 STATUS_MUST_USE status emit_writer_check(const emit_writer *w);
-/* Begins a further function of the kernel, such as one that a loop calls for each part of the results.  It is void, its
- * parameters are the table of buffers, the table of arguments, and then those of the n_more types, and it is internal
- * to the module.  Until emit_writer_leave, everything is written to this function.  emit_writer_leave ends it, goes on
+/* Begins a further function of the kernel, such as one that a loop calls for each part of the results.  It is void and
+ * internal to the module; its parameters (emit_shared.parameters) begin with the table of buffers and the table of
+ * arguments.  Until emit_writer_leave, everything is written to this function.  emit_writer_leave ends it, goes on
  * where emit_writer_enter was called, and returns the function. */
 typedef struct emit_outer_function {
   emit_ir ir;
@@ -60,8 +60,7 @@ typedef struct emit_outer_function {
   const emit_input *inputs;
   LLVMValueRef *results;
 } emit_outer_function;
-void emit_writer_enter(emit_writer *w, const char *name, unsigned n_more, const LLVMTypeRef *more,
-                       emit_outer_function *outer);
+void emit_writer_enter(emit_writer *w, const char *name, const char *parameters, emit_outer_function *outer);
 LLVMValueRef emit_writer_leave(emit_writer *w, const emit_outer_function *outer);
 /* Returns argument number k of the kernel's call. */
 LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);

@@ -1,6 +1,7 @@
 /* function.c - see function.h. */
 #include "emit/llvm/function.h"
 
+#include <assert.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -44,30 +45,56 @@ LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVM
   return own.function;
 }
 
-LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
-                                  const void *data) {
-  const char *target = emit_target_text(w->arena, w->target);
-  name = arena_printf(w->arena, "%s_%016llx", name, (unsigned long long)hash_bytes(target, strlen(target), 0));
-  LLVMValueRef f = LLVMGetNamedFunction(w->module, name);
-  if (f) {
-    return f;
+/* --- shared functions --- */
+
+LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters) {
+  LLVMTypeRef types[EMIT_SHARED_PARAMETERS];
+  unsigned n = 0;
+  for (; parameters[n]; n++) {
+    assert(n < EMIT_SHARED_PARAMETERS);
+    types[n] = parameters[n] == 'p' ? w->ptr : w->i64;
   }
+  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, n, false);
+}
+
+/* Returns the name of a shared function in code for the target of which `target` is the text (emit_target_text). */
+static const char *name_for(const emit_ir *w, const emit_shared *f, const char *target) {
+  return arena_printf(w->arena, "%s_%016llx", f->name, (unsigned long long)hash_bytes(target, strlen(target), 0));
+}
+
+/* Returns the shared function that is there when the code runs, NULL if there is none. */
+static LLVMValueRef find_precompiled(const emit_ir *w, const emit_shared *f) {
+  const function_set *there = w->target->functions;
+  const char *name = there ? name_for(w, f, there->target) : NULL;
+  if (!there || !function_set_find(there, name)) {
+    return NULL;
+  }
+  LLVMValueRef found = LLVMGetNamedFunction(w->module, name);
+  return found ? found : LLVMAddFunction(w->module, name, emit_shared_type(w, f->parameters));
+}
+
+static LLVMValueRef add_shared(const emit_ir *w, const emit_shared *f, const char *name) {
   LLVMBasicBlockRef caller = emit_here(w);
   emit_ir own = *w;
   own.watch = NULL;
-  own.function = emit_add_internal_function(w, name, type);
+  own.function = emit_add_internal_function(w, name, emit_shared_type(w, f->parameters));
   LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
-  body(&own, data);
-  LLVMPositionBuilderAtEnd(w->builder, caller);
+  f->body(&own, f->data);
+  if (caller) {
+    LLVMPositionBuilderAtEnd(w->builder, caller);
+  }
   return own.function;
 }
 
-void emit_call_shared(const emit_ir *w, const char *name, emit_shared_body_fn *body, const void *data, unsigned n,
-                      LLVMValueRef *arguments) {
-  LLVMTypeRef *types = ARENA_NEW_N(w->arena, LLVMTypeRef, n);
-  for (unsigned k = 0; k < n; k++) {
-    types[k] = LLVMTypeOf(arguments[k]);
-  }
-  LLVMTypeRef type = LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, n, false);
-  LLVMBuildCall2(w->builder, type, emit_shared_function(w, name, type, body, data), arguments, n, "");
+LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f) {
+  LLVMValueRef found = find_precompiled(w, f);
+  const char *name = name_for(w, f, emit_target_text(w->arena, w->target));
+  found = found ? found : LLVMGetNamedFunction(w->module, name);
+  return found ? found : add_shared(w, f, name);
+}
+
+void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments) {
+  LLVMValueRef function = emit_shared_function(w, f);
+  LLVMBuildCall2(w->builder, emit_shared_type(w, f->parameters), function, arguments, (unsigned)strlen(f->parameters),
+                 "");
 }

@@ -17,14 +17,23 @@ void emit_divide_plainly(const emit_ir *w);
 /* Adds a function with these attributes that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 
-/* Returns the function of the module that `name` and the target, with all of its features, name.  If the module has
- * none, adds it with this type; `body` then writes its code, which may depend only on what the name tells.  `w` is for
- * that function; its `watch` is NULL. */
-typedef void emit_shared_body_fn(emit_ir *w, const void *data);
-LLVMValueRef emit_shared_function(const emit_ir *w, const char *name, LLVMTypeRef type, emit_shared_body_fn *body,
-                                  const void *data);
-/* Writes a call of such a function, which returns nothing and whose parameters have the types of the n arguments. */
-void emit_call_shared(const emit_ir *w, const char *name, emit_shared_body_fn *body, const void *data, unsigned n,
-                      LLVMValueRef *arguments);
+/* A function that many kernels call, and that returns nothing.  `body` writes its code, which may depend only on what
+ * the name and the target tell; `w` is for that function, and its `watch` is NULL. */
+typedef struct emit_shared {
+  const char *name;
+  const char *parameters; /* a letter for each parameter: p for a pointer, i for an i64 */
+  void (*body)(emit_ir *w, const void *data);
+  const void *data;
+} emit_shared;
+
+enum { EMIT_SHARED_PARAMETERS = 32 }; /* the most parameters of a shared function */
+
+/* Returns the type of a shared function with these parameters. */
+LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters);
+/* Returns the shared function for the target, with all of its features.  If neither the module has it nor the functions
+ * that are there when the code runs (emit_target.functions), adds it to the module. */
+LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);
+/* Writes a call of it. */
+void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments);
 
 #endif

@@ -2,6 +2,7 @@
 #include "emit/llvm/target.h"
 
 #include <pthread.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include <llvm-c/Core.h>
@@ -9,7 +10,7 @@
 #include <llvm-c/Target.h>
 #include <llvm-c/TargetMachine.h>
 
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "emit/llvm/cpus.h"
 
 /* Tells LLVM to leave out loop strength reduction.  That pass takes half of LLVM's time for kernels with many
@@ -59,7 +60,7 @@ static const char *take(arena *a, char *message) {
 
 static const char *const x86_features[] = {
 #define X86_FEATURE(name) name,
-#include "base/x86_features.def"
+#include "base/machine/x86_features.def"
 #undef X86_FEATURE
 };
 enum { N_X86_FEATURES = sizeof x86_features / sizeof *x86_features };
@@ -314,7 +315,38 @@ status emit_target_blocks_host(arena *a, emit_target *out) {
   return NULL;
 }
 
+/* Returns true if each feature of the list of n characters is one of t's. */
+static bool has_all(const emit_target *t, const char *list, size_t n) {
+  for (size_t at = 0; at < n;) {
+    char name[32] = "";
+    size_t length = 0;
+    for (at += list[at] == '+'; at < n && list[at] != ','; at++) {
+      name[length < sizeof name - 1 ? length++ : length] = list[at];
+    }
+    name[length] = '\0';
+    at++;
+    if (!emit_has_feature(t->features, name)) {
+      return false;
+    }
+  }
+  return true;
+}
+
+bool emit_target_includes(const emit_target *t, const char *text) {
+  enum { TRIPLE, CPU, FEATURES, LANES, WORDS };
+  const char *words[WORDS];
+  size_t lengths[WORDS];
+  for (int k = 0; k < WORDS; k++) {
+    words[k] = text;
+    lengths[k] = strcspn(text, " ");
+    text += lengths[k] + (k + 1 < WORDS);
+  }
+  return !t->small && strlen(t->triple) == lengths[TRIPLE] && strncmp(t->triple, words[TRIPLE], lengths[TRIPLE]) == 0 &&
+         has_all(t, words[FEATURES], lengths[FEATURES]) && atoi(words[LANES]) == t->lanes;
+}
+
 const char *emit_target_text(arena *a, const emit_target *t) {
   const char *blocks = t->execution == EMIT_BLOCKS ? " blocks" : "";
-  return arena_printf(a, "%s %s %s %d%s", t->triple, t->cpu, t->features, t->lanes, blocks);
+  const char *functions = t->functions ? " functions" : "";
+  return arena_printf(a, "%s %s %s %d%s%s", t->triple, t->cpu, t->features, t->lanes, blocks, functions);
 }

@@ -8,6 +8,7 @@
 #include <stdint.h>
 
 #include "base/arena.h"
+#include "base/machine/function_set.h"
 
 /* How the work of one kernel is divided (emit/kernel/execution.h has the code for each). */
 typedef enum emit_execution {
@@ -47,6 +48,9 @@ typedef struct emit_target {
   bool mma; /* for EMIT_BLOCKS: whether a warp can multiply matrices (emit_mma), and a thread can begin copies to shared
                memory and go on (emit_copy_begin); NVIDIA's GPUs can do both from sm_80 on */
   bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads; each thread is then a call of the kernel */
+  const function_set *functions; /* functions that are there when the code runs, whose names are those of shared
+                                    functions (function.h): kernels call them in place of own ones.  NULL: there are
+                                    none */
   bool tells_accesses; /* if `emulated`: whether threads tell which memory they access, so that races can be found
                           (rt_block_thread.access of runtime/block_abi.h) */
 } emit_target;
@@ -81,10 +85,14 @@ const char *emit_target_llvm_features(arena *a, const emit_target *t);
 /* LLVM's name for a function's attribute with these features. */
 #define EMIT_TARGET_FEATURES "target-features"
 
-/* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", and with
- * the word "blocks" if code is for blocks of threads.  A program keeps it, since it states what a machine must have to
- * run the code. */
+/* Returns a text with the triple, CPU, features and lanes, such as "x86_64-pc-linux-gnu znver4 +avx2,... 16", with the
+ * word "blocks" if code is for blocks of threads, and with the word "functions" if it may call emit_target.functions.
+ * A program keeps it, since it states what a machine must have to run the code. */
 const char *emit_target_text(arena *a, const emit_target *t);
+
+/* Returns true if code for `t` may call functions for the target of which `text` is emit_target_text: the triple and
+ * the vectors are the same, `t` has all of its features, and its code need not be small. */
+bool emit_target_includes(const emit_target *t, const char *text);
 
 /* Registers LLVM's code generators.  It may be called often and from several threads; calls after the first one in a
  * process do nothing. */

@@ -27,6 +27,11 @@ static int registers_of(const emit_target *t, dtype type, int lanes) {
   return t->registers / each;
 }
 
+bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors) {
+  return rows * vectors + vectors + 1 <= registers_of(t, type, lanes) && rows <= EMIT_GEMM_ROWS &&
+         rows * vectors <= EMIT_GEMM_SUMS;
+}
+
 emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
   int64_t parts = ceil_div(n, most);
   int large = (int)ceil_div(n, parts);
@@ -53,7 +58,7 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector
 }
 
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n) {
-  int lanes = emit_gemm_lanes(t, type), registers = registers_of(t, type, lanes);
+  int lanes = emit_gemm_lanes(t, type);
   int64_t columns = ceil_div(n, lanes);
   emit_gemm_tile best = {1, 1, lanes};
   int bytes = lanes * (int)dtype_bytes(type);
@@ -61,7 +66,7 @@ emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_
   for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS && vectors <= columns; vectors++) {
     for (int rows = 1; rows <= EMIT_GEMM_ROWS && rows <= m; rows++) {
       double c = cost(rows, vectors, m, columns, bytes);
-      if (rows * vectors + vectors + 1 <= registers && c < least) {
+      if (c < least && emit_gemm_fits(t, type, lanes, rows, vectors)) {
         best = (emit_gemm_tile){rows, vectors, lanes};
         least = c;
       }

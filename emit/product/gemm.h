@@ -34,8 +34,8 @@ enum {
  * and each takes 4 or, on Zen 2, 5 cycles. */
 enum { EMIT_GEMM_LATENCY = 10 };
 
-/* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  The registers must hold its
- * sums, one row of B and one element of A. */
+/* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  It must
+ * fit the registers (emit_gemm_fits). */
 typedef struct emit_gemm_tile {
   int rows, vectors, lanes;
 } emit_gemm_tile;
@@ -44,6 +44,9 @@ typedef struct emit_gemm_tile {
  * emit_gemm_cut.  It is the size with the fewest loads per multiplication among those with enough sums to hide the
  * latency of a multiplication. m and n are at least 1. */
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n);
+
+/* Returns true if the registers can hold a block of this size: its sums, one row of B and one element of A. */
+bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors);
 
 /* A division of n into as few parts as possible, none larger than `most`: first n_large parts of size `large`, then
  * n_small parts of size large - 1. */

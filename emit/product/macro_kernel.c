@@ -51,10 +51,10 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   LLVMValueRef loops = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
   LLVMValueRef a = after(w, m->a, product(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
   LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
-  LLVMBuildCall2(w->builder, emit_micro_kernel_type(w), m->micro, sum, EMIT_MICRO_PARAMETERS, "");
+  LLVMBuildCall2(w->builder, emit_shared_type(w, EMIT_MICRO_TYPES), m->micro, sum, EMIT_MICRO_PARAMETERS, "");
   LLVMValueRef finish[EMIT_EPILOGUE_PARAMETERS] = {buffers,         args,    tile, emit_add(w, m->row, unit), m->rows,
                                                    m->first_column, m->width};
-  LLVMBuildCall2(w->builder, emit_epilogue_type(w), pointer_of(m, EMIT_RECORD_EPILOGUE), finish,
+  LLVMBuildCall2(w->builder, emit_shared_type(w, EMIT_EPILOGUE_TYPES), pointer_of(m, EMIT_RECORD_EPILOGUE), finish,
                  EMIT_EPILOGUE_PARAMETERS, "");
 }
 
@@ -167,6 +167,8 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
+const emit_shared emit_macro_kernel = {"macro_kernel", "pppiiiii", write_body, NULL};
+
 /* --- the record --- */
 
 static void write_copy(emit_ir *w, const void *data) {
@@ -179,6 +181,8 @@ static void write_copy(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
+const emit_shared emit_copy_record = {"copy_record", "pp", write_copy, NULL};
+
 void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]) {
   LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, EMIT_RECORD_ENTRIES), "record");
   LLVMSetInitializer(table, LLVMConstArray2(w->i64, constants, EMIT_RECORD_ENTRIES));
@@ -186,14 +190,9 @@ void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMVa
   LLVMSetGlobalConstant(table, true);
   LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
   LLVMSetAlignment(table, 8);
-  emit_call_shared(w, "copy_record", write_copy, NULL, 2, (LLVMValueRef[]){record, table});
-}
-
-LLVMTypeRef emit_epilogue_type(const emit_ir *w) {
-  LLVMTypeRef types[EMIT_EPILOGUE_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->i64, w->i64, w->i64, w->i64};
-  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_EPILOGUE_PARAMETERS, false);
+  emit_call_shared(w, &emit_copy_record, (LLVMValueRef[]){record, table});
 }
 
 void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]) {
-  emit_call_shared(w, "macro_kernel", write_body, NULL, EMIT_MACRO_PARAMETERS, arguments);
+  emit_call_shared(w, &emit_macro_kernel, arguments);
 }

@@ -18,6 +18,7 @@
 #ifndef EMIT_PRODUCT_MACRO_KERNEL_H
 #define EMIT_PRODUCT_MACRO_KERNEL_H
 
+#include "emit/llvm/function.h"
 #include "emit/product/micro_kernel.h"
 
 enum {
@@ -62,7 +63,10 @@ enum {
   EMIT_RECORD_ENTRIES = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2
 };
 
-/* Writes a call of the module's macro-kernel; the first call in a module writes the function as well. */
+/* The macro-kernel, and the function that copies the constant entries of a record. */
+extern const emit_shared emit_macro_kernel, emit_copy_record;
+
+/* Writes a call of the macro-kernel. */
 void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]);
 
 /* Writes code that sets the entries of `record` to constants, which are in a table of the module. */
@@ -79,6 +83,6 @@ enum {
   EMIT_EPILOGUE_WIDTH,
   EMIT_EPILOGUE_PARAMETERS
 };
-LLVMTypeRef emit_epilogue_type(const emit_ir *w);
+#define EMIT_EPILOGUE_TYPES "pppiiii" /* emit_shared.parameters */
 
 #endif

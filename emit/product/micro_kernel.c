@@ -74,16 +74,11 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-LLVMTypeRef emit_micro_kernel_type(const emit_ir *w) {
-  LLVMTypeRef types[EMIT_MICRO_PARAMETERS] = {w->ptr, w->ptr, w->ptr, w->ptr, w->ptr, w->ptr, w->i64};
-  return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, EMIT_MICRO_PARAMETERS, false);
-}
-
 LLVMValueRef emit_micro_kernel_of(const emit_ir *w, const emit_micro_kernel *m) {
   assert(m->n_loops >= 1 && m->n_loops <= EMIT_MICRO_MOST_LOOPS);
   const char *name =
       arena_printf(w->arena, "gemm_%dx%dx%d_%s%s%s%s%s_%d%s", m->tile.rows, m->tile.vectors, m->tile.lanes,
                    dtype_name(m->type), m->dot4 ? dtype_name(m->dot4) : "", m->dot4_flips ? "f" : "",
                    m->panels ? "p" : "", m->head ? "h" : "", m->n_loops, m->contiguous ? "c" : "");
-  return emit_shared_function(w, name, emit_micro_kernel_type(w), write_body, m);
+  return emit_shared_function(w, &(emit_shared){name, EMIT_MICRO_TYPES, write_body, m});
 }

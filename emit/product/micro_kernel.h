@@ -23,6 +23,7 @@ enum {
   EMIT_MICRO_COLUMN,
   EMIT_MICRO_PARAMETERS
 };
+#define EMIT_MICRO_TYPES "ppppppi" /* emit_shared.parameters */
 enum { EMIT_MICRO_ROW, EMIT_MICRO_FIRST_LOOP, EMIT_MICRO_LOOP_ENTRIES = 3, EMIT_MICRO_MOST_LOOPS = 6 };
 enum { EMIT_MICRO_TABLE = EMIT_MICRO_FIRST_LOOP + EMIT_MICRO_MOST_LOOPS * EMIT_MICRO_LOOP_ENTRIES };
 
@@ -40,6 +41,5 @@ typedef struct emit_micro_kernel {
 
 /* Returns the function of the module for m; the first call in a module writes it. */
 LLVMValueRef emit_micro_kernel_of(const emit_ir *w, const emit_micro_kernel *m);
-LLVMTypeRef emit_micro_kernel_type(const emit_ir *w);
 
 #endif

@@ -324,10 +324,9 @@ void emit_product_write_block(emit_product_kernel *k, const emit_product_place *
 
 LLVMValueRef emit_product_write_epilogue(emit_product_kernel *k) {
   const emit_ir *w = k->w.e.w;
-  LLVMTypeRef more[] = {w->ptr, w->i64, w->i64, w->i64, w->i64};
   LLVMValueRef p[EMIT_EPILOGUE_PARAMETERS], tile = k->tile, epilogue;
   emit_outer_function outer;
-  emit_writer_enter(&k->w, "epilogue", sizeof more / sizeof *more, more, &outer);
+  emit_writer_enter(&k->w, "epilogue", EMIT_EPILOGUE_TYPES, &outer);
   LLVMGetParams(w->function, p);
   k->tile = p[EMIT_EPILOGUE_TILE];
   finish_tile(k, p[EMIT_EPILOGUE_ROW], p[EMIT_EPILOGUE_ROWS], p[EMIT_EPILOGUE_COLUMN], p[EMIT_EPILOGUE_WIDTH]);
@@ -339,10 +338,9 @@ LLVMValueRef emit_product_write_epilogue(emit_product_kernel *k) {
 /* Writes a micro-kernel for blocks of quantised weights. */
 static LLVMValueRef write_quantized(emit_product_kernel *k, emit_gemm_tile tile) {
   const emit_ir *w = k->w.e.w;
-  LLVMTypeRef more[] = {w->ptr, w->ptr, w->ptr, w->ptr, w->i64};
   LLVMValueRef p[EMIT_MICRO_PARAMETERS], sums[EMIT_GEMM_SUMS];
   emit_outer_function outer;
-  emit_writer_enter(&k->w, "gemm_quantized", sizeof more / sizeof *more, more, &outer);
+  emit_writer_enter(&k->w, "gemm_quantized", EMIT_MICRO_TYPES, &outer);
   LLVMGetParams(w->function, p);
   emit_gemm g = {.tile = tile,
                  .type = k->type,

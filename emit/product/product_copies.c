@@ -1,5 +1,4 @@
 /* product_copies.c - the kernels of product.h that only copy: A with zeros around it, and B as panels. */
-#include "emit/llvm/function.h"
 #include "emit/product/arithmetic.h"
 #include "emit/product/product_internal.h"
 
@@ -18,20 +17,14 @@ static LLVMValueRef at(const copy_kernel *k, LLVMValueRef base, LLVMValueRef off
 
 /* --- the copy of A with zeros around it --- */
 
-/* What the code of the function pad_line depends on. */
-typedef struct line_type {
-  dtype type;
-  int lanes;
-} line_type;
-
 enum { LINE_TO, LINE_FROM, LINE_LOW, LINE_LENGTH, LINE_HIGH, LINE_PARAMETERS };
 
-static LLVMValueRef element_at(const emit_ir *w, const line_type *t, LLVMValueRef base, LLVMValueRef offset) {
+static LLVMValueRef element_at(const emit_ir *w, const emit_line *t, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, emit_memory_type(w, t->type), base, &offset, 1, "");
 }
 
 /* Copies the elements [begin, end) from `from` to `to`, `lanes` at a time, or writes zeros if `from` is NULL. */
-static void copy_steps(const emit_ir *w, const line_type *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef begin,
+static void copy_steps(const emit_ir *w, const emit_line *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef begin,
                        LLVMValueRef end, int lanes) {
   LLVMTypeRef type = emit_vector_type(emit_memory_type(w, t->type), lanes);
   unsigned alignment = (unsigned)dtype_bytes(t->type);
@@ -46,14 +39,14 @@ static void copy_steps(const emit_ir *w, const line_type *t, LLVMValueRef to, LL
 }
 
 /* Copies n elements from `from` to `to`, or writes zeros if `from` is NULL: whole vectors, then single elements. */
-static void copy_run(const emit_ir *w, const line_type *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef n) {
+static void copy_run(const emit_ir *w, const emit_line *t, LLVMValueRef to, LLVMValueRef from, LLVMValueRef n) {
   LLVMValueRef whole = LLVMBuildNSWSub(w->builder, n, emit_modulo(w, n, t->lanes), "");
   copy_steps(w, t, to, from, emit_i64(w, 0), whole, t->lanes);
   copy_steps(w, t, to, from, whole, n, 1);
 }
 
 static void write_line(emit_ir *w, const void *data) {
-  const line_type *t = data;
+  const emit_line *t = data;
   LLVMValueRef p[LINE_PARAMETERS];
   LLVMGetParams(w->function, p);
   LLVMValueRef to = element_at(w, t, p[LINE_TO], p[LINE_LOW]);
@@ -63,16 +56,9 @@ static void write_line(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-/* Calls a function that all kernels of the module share:
- *
- *     void pad_line(to, from, low, length, high)
- *
- * writes `low` zeros, a copy of `length` elements and `high` zeros to `to`. */
-static void call_line(const copy_kernel *k, LLVMValueRef *arguments) {
-  const emit_ir *w = k->w->e.w;
-  const line_type t = {k->type, (int)k->p->lanes};
-  const char *name = arena_printf(w->arena, "pad_line_%dx%s", t.lanes, dtype_name(t.type));
-  emit_call_shared(w, name, write_line, &t, LINE_PARAMETERS, arguments);
+emit_shared emit_pad_line(const emit_ir *w, const emit_line *line) {
+  const char *name = arena_printf(w->arena, "pad_line_%dx%s", line->lanes, dtype_name(line->type));
+  return (emit_shared){name, "ppiii", write_line, line};
 }
 
 /* Writes one row of the copy, along the innermost spatial dimension: zeros, then the corresponding row of A (zeros if
@@ -102,7 +88,9 @@ static void pad_line(const copy_kernel *k, LLVMValueRef line) {
                                              emit_times(w, emit_select(w, inside, low, width), c),
                                              emit_times(w, emit_select(w, inside, there, zero), c),
                                              emit_times(w, emit_select(w, inside, high, zero), c)};
-  call_line(k, arguments);
+  const emit_line what = {k->type, (int)p->lanes};
+  const emit_shared function = emit_pad_line(w, &what);
+  emit_call_shared(w, &function, arguments);
 }
 
 void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueRef a, LLVMValueRef copy) {

@@ -3,6 +3,7 @@
 #define EMIT_PRODUCT_PRODUCT_INTERNAL_H
 
 #include "base/arith.h"
+#include "emit/llvm/function.h"
 #include "emit/product/gemm.h"
 #include "emit/product/product.h"
 #include "emit/kernel/writer.h"
@@ -19,6 +20,18 @@ void emit_product_padding(emit_writer *w, const emit_product *p, LLVMValueRef a,
 /* Writes the body of a kernel that packs B, whose batch 0 begins at `b`, as panels at `packed`.  Sets its grid and
  * cost. */
 void emit_product_panels(emit_writer *w, const emit_product *p, LLVMValueRef b, LLVMValueRef packed);
+
+/* What the code of pad_line depends on: the type of the elements, and the lanes of the vectors that it copies. */
+typedef struct emit_line {
+  dtype type;
+  int lanes;
+} emit_line;
+/* Returns the shared function
+ *
+ *     void pad_line(to, from, low, length, high)
+ *
+ * which writes `low` zeros, a copy of `length` elements and `high` zeros to `to`.  *line is borrowed. */
+emit_shared emit_pad_line(const emit_ir *w, const emit_line *line);
 
 /* The arguments of a kernel for any number of rows (emit_product_dynamic_m): the number of row blocks, and how many of
  * them are large; the number of row blocks and of column blocks in a step of the grid; the number of steps along rows

@@ -99,6 +99,7 @@ static hash128 identity_of(const lower_kernels *k, const kernel *x) {
   rt_put_i64(&w, x->writer.phase);
   rt_put_i64(&w, x->writer.packed);
   rt_put_i64(&w, x->rows);
+  rt_put_text(&w, k->target->functions ? k->target->functions->target : NULL);
   return rt_weight_pool_identity(k->weight_pool, w.bytes, w.n);
 }
 

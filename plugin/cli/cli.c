@@ -7,7 +7,7 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 static const cli_command commands[] = {
 #define CLI_COMMAND(bit, name, operands, min, max, summary, more) \

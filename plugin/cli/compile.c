@@ -250,6 +250,7 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
   }
   TRY(cli_session_options(args, a, &options));
   bool source = strcmp(emit, "hlo") == 0;
+  options.compile.portable = true;
   options.keep_open = !source && (!options.specialise || strcmp(options.specialise, "full") != 0);
   if (!options.specialise || strcmp(options.specialise, "off") != 0) {
     options.specialise = "full"; /* this command runs nothing, so no run has to wait for the tuning */

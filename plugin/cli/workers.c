@@ -13,7 +13,7 @@
 #endif
 
 #include "base/clock.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "plugin/cli/cli.h"
 
 typedef struct job {

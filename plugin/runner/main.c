@@ -5,7 +5,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "plugin/cli/inputs.h"
 #include "plugin/cli/tensor.h"
 #include "plugin/runner/runner.h"

@@ -14,7 +14,7 @@
 
 #include "base/clock.h"
 #include "base/file.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "plugin/session/cache.h"
 #include "plugin/session/options.h"
 #include "plugin/session/model_description.h"

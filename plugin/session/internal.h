@@ -156,6 +156,10 @@ void session_add_general(session *s, session_program *c);
  * none was tried.  `refused` may be NULL; otherwise *refused must be NULL before the call.  The caller has the turn. */
 STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
+/* Returns the inputs for which a program without open sizes was compiled: its shapes, and the contents that decide
+ * sizes. */
+session_inputs session_inputs_of(arena *a, const rt_program *p);
+
 /* Writes a line to the session's log, if there is one. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
 /* Write to the log that the session was opened, and that a program for these inputs was compiled or found. */

@@ -8,7 +8,7 @@
 #include "base/clock.h"
 #include "base/file.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "backend_cpu/runtime/target.h"
 #include "backend_gpu/runtime/target.h"
 #include "plugin/session/cache.h"

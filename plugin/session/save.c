@@ -1,5 +1,6 @@
 /* save.c - writes a session's programs as a .oxla file. */
 #include "plugin/session/internal.h"
+#include "runtime/host/processor.h"
 #include "runtime/host/stack.h"
 
 typedef struct saving {
@@ -27,6 +28,30 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
+/* Compiles a program again for the inputs for which it was made, but with all functions that its code calls. */
+static status compile_portable(saving *x, const session_program *c, rt_program **out) {
+  session *s = x->s;
+  const compiler_api *compiler;
+  rt_report unused = {0};
+  session_inputs inputs = session_inputs_of(x->scratch, c->made_for ? c->made_for : c->program);
+  compile_request request = session_request(s, &inputs);
+  request.all_sizes = c->made_for != NULL;
+  request.options.tune = RT_TUNE_KNOWN;
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  TRY(compiler->compile(s->source, &request, x->scratch, out, &unused));
+  CHECK_THAT(*out, STATUS_INTERNAL, "the model cannot be compiled again");
+  return NULL;
+}
+
+/* Sets *out to a program as the file has it. */
+static status portable(saving *x, const session_program *c, rt_program **out) {
+  rt_program *again = NULL;
+  TRY(rt_processor_has_functions(c->program->cpu) ? compile_portable(x, c, &again) : NULL);
+  *out = without_names(x->scratch, again ? again : c->program);
+  return NULL;
+}
+
 static status save_guarded(void *data) {
   saving *x = data;
   session *s = x->s;
@@ -44,11 +69,11 @@ static status save_guarded(void *data) {
   uint32_t n = image.n_programs; /* the session's lists begin with the newest program, the file ends with it */
   for (const session_program *c = s->compiled.first; c; c = c->next) {
     if (c->program) {
-      image.programs[--n] = without_names(x->scratch, c->program);
+      TRY(portable(x, c, &image.programs[--n]));
     }
   }
   for (const session_program *c = s->generals; c; c = c->next) {
-    image.programs[--n] = without_names(x->scratch, c->program);
+    TRY(portable(x, c, &image.programs[--n]));
   }
   return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
 }

@@ -59,6 +59,11 @@ const compiler_carry *session_carried(const session *s, uint32_t *n) {
 
 /* --- compiling --- */
 
+/* Returns the functions that code may call which stays with this library. */
+static const function_set *functions_of(const session *s) {
+  return s->target->functions && !s->options.compile.portable ? s->target->functions() : NULL;
+}
+
 compile_request session_request(const session *s, const session_inputs *inputs) {
   return (compile_request){.backend = s->options.backend,
                            .options = s->options.compile,
@@ -71,6 +76,17 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .open_dim = s->options.open_dim,
                            .carried = s->carried,
                            .n_carried = s->n_carried};
+}
+
+session_inputs session_inputs_of(arena *a, const rt_program *p) {
+  const shape **shapes = ARENA_NEW_N(a, const shape *, p->n_params);
+  const void **values = ARENA_NEW_N(a, const void *, p->n_params);
+  for (uint32_t k = 0; k < p->n_params; k++) {
+    shapes[k] = &p->params[k].shape;
+    const void *told = rt_told_content(a, p, k);
+    values[k] = told ? told : p->params[k].value;
+  }
+  return (session_inputs){.shapes = shapes, .values = values};
 }
 
 /* Returns the size that the options or the shapes of the inputs give to a named dimension; -1 if they give none. */
@@ -176,6 +192,7 @@ static status create_segments(session *s, const compiler_api *compiler, rt_tune 
   compile_request request = session_request(s, &(session_inputs){0});
   request.all_sizes = session_allows_general(s);
   request.options.tune = tune;
+  request.options.functions = functions_of(s);
   request.options.sharing = &(rt_sharing){.weight_pool = s->segment_pool};
   request.compiled = keep_kernels;
   request.compiled_data = s;
@@ -235,6 +252,18 @@ static status find_in_cache(compilation *c) {
   return failed;
 }
 
+/* Binds the new program for all sizes to c->inputs, and notes for which sizes it was made. */
+static status bind_first(compilation *c, session_program *general) {
+  TRY(session_bind(c->s, c->inputs, &c->out, NULL));
+  if (c->out && c->out->general == general) {
+    const rt_program *bound = c->out->program;
+    rt_program *copy = arena_memdup(general->arena, bound, sizeof *bound);
+    copy->params = arena_memdup(general->arena, bound->params, bound->n_params * sizeof *bound->params);
+    general->made_for = copy;
+  }
+  return NULL;
+}
+
 /* Adds the programs for all sizes that are in the cache, one after the other, until one can be bound to the inputs. */
 static status find_generals(compilation *c) {
   session *s = c->s;
@@ -256,7 +285,7 @@ static status find_generals(compilation *c) {
     general->from_cache = true;
     session_add_general(s, general);
     session_log(s, SESSION_LOG_INFO, "found in the cache for all sizes");
-    TRY(session_bind(s, c->inputs, &c->out, NULL));
+    TRY(bind_first(c, general));
   }
   return NULL;
 }
@@ -293,6 +322,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   request.all_sizes = true;
   request.options.tune = RT_TUNE_KNOWN;
   request.options.sharing = &sharing;
+  request.options.functions = functions_of(s);
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
@@ -309,7 +339,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
       s, SESSION_LOG_INFO,
       "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
       general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
-  return session_bind(s, c->inputs, &c->out, NULL);
+  return bind_first(c, general);
 }
 
 /* Calls compile_general if a program for all sizes is wanted.  If the model cannot be compiled for all sizes, this is
@@ -359,6 +389,7 @@ static status compile_guarded(void *data) {
   compile_request request = session_request(s, c->inputs);
   request.options.tune = c->tune;
   request.options.provisional = specialise_would(s); /* then c->tune is RT_TUNE_KNOWN */
+  request.options.functions = request.options.provisional ? functions_of(s) : NULL;
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);

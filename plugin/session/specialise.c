@@ -19,7 +19,6 @@
 #include "base/file.h"
 #include "plugin/session/compile_cache.h"
 #include "runtime/host/stack.h"
-#include "runtime/program/told.h"
 
 enum { PAUSE = 1000000, LONG_PAUSE = 16000000, SETTLED = 20000000 /* nanoseconds */ };
 
@@ -373,18 +372,6 @@ bool specialise_wants(const session *s, const session_program *c) {
   return may_tune(s, c) && is_first(s, c) && !c->general;
 }
 
-/* The inputs for which the program was compiled: its shapes, and the contents that decide sizes. */
-static session_inputs inputs_of(arena *a, const rt_program *p) {
-  const shape **shapes = ARENA_NEW_N(a, const shape *, p->n_params);
-  const void **values = ARENA_NEW_N(a, const void *, p->n_params);
-  for (uint32_t k = 0; k < p->n_params; k++) {
-    shapes[k] = &p->params[k].shape;
-    const void *told = rt_told_content(a, p, k);
-    values[k] = told ? told : p->params[k].value;
-  }
-  return (session_inputs){.shapes = shapes, .values = values};
-}
-
 /* Bounds what the specialisation may use: the time of one compilation, and half of the memory that is left, so that
  * runs find the rest. */
 static void bound(session *s) {
@@ -405,7 +392,7 @@ static status begin(void *data) {
   session *s = b->s;
   specialisation *x = ARENA_NEW(s->arena, specialisation);
   *x = (specialisation){.s = s, .first = b->first, .process = getpid()};
-  x->inputs = inputs_of(s->arena, x->first->program);
+  x->inputs = session_inputs_of(s->arena, x->first->program);
   bound(s);
   count_alive();
   x->first->users++;

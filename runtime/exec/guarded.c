@@ -12,7 +12,7 @@
 #include <ucontext.h>
 #include <unistd.h>
 
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 enum { ALIGN = 64, GUARD = 64 * 1024 }; /* GUARD is a multiple of the page size of every machine */
 

@@ -8,7 +8,7 @@
 
 #include "base/arith.h"
 #include "base/hash.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "runtime/host/relocation.h"
 
 /* Objects have the word size of the machine. */

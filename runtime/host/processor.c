@@ -3,7 +3,7 @@
 
 #include <string.h>
 
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 /* Checks one feature that the code needs, "+name".  Fails if this processor lacks it or if onnx-xla does not know
  * it. */
@@ -30,4 +30,10 @@ status rt_processor_check(const char *cpu) {
     TRY(check_feature(at, n));
   }
   return NULL;
+}
+
+bool rt_processor_has_functions(const char *cpu) {
+  static const char word[] = " functions";
+  size_t n = strlen(cpu), length = sizeof word - 1;
+  return n > length && strcmp(cpu + n - length, word) == 0;
 }

@@ -12,7 +12,7 @@
 #endif
 
 #include "base/clock.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "runtime/host/thread_pool.h"
 
 /* --- multiply-adds --- */

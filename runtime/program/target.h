@@ -9,12 +9,13 @@
 #ifndef RUNTIME_PROGRAM_TARGET_H
 #define RUNTIME_PROGRAM_TARGET_H
 
+#include "base/machine/function_set.h"
 #include "base/tensor/literal.h"
 #include "runtime/program/program.h"
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 27 };
+enum { RT_ABI = 28 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -164,6 +165,9 @@ typedef struct rt_target {
   status (*load_code)(const rt_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
   /* The device in whose memory the arrays of programs are.  NULL means the host's memory. */
   const rt_device *device;
+  /* Returns functions that code for this machine may call besides those of kernel_externals.def; NULL if there are
+   * none. May be NULL. */
+  const function_set *(*functions)(void);
 } rt_target;
 
 /* An instruction of the scheduled module and where its results are, for comparing values while a program runs

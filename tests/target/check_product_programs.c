@@ -7,6 +7,7 @@
 #include "backend_cpu/runtime/target.h"
 #include "emit/llvm/target.h"
 #include "hlo/text/text.h"
+#include "runtime/host/processor.h"
 #include "tests/hlo/general_program.h"
 #include "tests/unit/hlo/hlo_case.h"
 
@@ -196,8 +197,15 @@ enum { SIZES = 9, ROUNDS = 2 };
 static const int64_t sizes[SIZES][3] = {{1, 1, 1}, {2, 5, 7},   {1, 40, 3}, {0, 4, 5},  {3, 0, 2},
                                         {2, 3, 0}, {1, 17, 33}, {5, 1, 64}, {2, 31, 20}};
 
+typedef struct compilation {
+  const hlo_module *module;
+  bool functions;
+  general_program *out;
+} compilation;
+
 static status compile(void *data) {
-  return general_program_make(memory, &cpu_compiler, &cpu_target, ((void **)data)[1], NULL, ((void **)data)[0]);
+  const compilation *c = data;
+  return general_program_make(memory, &cpu_compiler, &cpu_target, c->module, c->functions, NULL, c->out);
 }
 
 static const char *letter_of(const char *note) {
@@ -212,14 +220,17 @@ static const char *thunks_of(const rt_program *p) {
   return all;
 }
 
+/* Each case is compiled with all functions that it calls, and again with calls of precompiled ones. */
 START_TEST(contractions) {
-  const hlo_module *m = parse(cases[_i].text);
+  const program_case *test = &cases[_i / 2];
+  const hlo_module *m = parse(test->text);
   general_program p = {0};
-  ASSERT_OK(guard_run(compile, (void *[]){&p, (void *)(uintptr_t)m}));
+  ASSERT_OK(guard_run(compile, &(compilation){m, _i % 2, &p}));
+  ck_assert_int_eq(rt_processor_has_functions(p.program->cpu), _i % 2 && cpu_target.functions());
   emit_target t;
   ASSERT_OK(emit_target_init(memory, NULL, "native", 0, &t));
-  if (t.dots || !cases[_i].bytes) {
-    ck_assert_str_eq(thunks_of(p.program), cases[_i].thunks);
+  if (t.dots || !test->bytes) {
+    ck_assert_str_eq(thunks_of(p.program), test->thunks);
   }
   for (int k = 0; k < SIZES; k++) {
     hlo_module *bound;
@@ -235,6 +246,6 @@ int main(void) {
   TCase *c = tcase_create("product-programs");
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_add_loop_test(c, contractions, 0, N_CASES);
+  tcase_add_loop_test(c, contractions, 0, 2 * N_CASES);
   return run_suite("product-programs", c);
 }

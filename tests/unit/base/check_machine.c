@@ -8,7 +8,7 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
-#include "base/machine.h"
+#include "base/machine/machine.h"
 #include "tests/suite.h"
 
 static int64_t nanoseconds_between(struct timespec from, struct timespec to) {

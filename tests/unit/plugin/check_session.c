@@ -6,7 +6,9 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "backend_cpu/runtime/target.h"
 #include "base/file.h"
+#include "runtime/host/processor.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
 #include "tests/unit/plugin/session_case.h"
@@ -108,6 +110,36 @@ START_TEST(saved) {
   ck_assert(c->general && c->program->params[0].shape.dims[1] == 9);
   session_case_run_relu(s, c, 63);
   session_close(s);
+}
+END_TEST
+
+/* Code may call functions of the library that compiled it, but not the code that a file keeps. */
+START_TEST(saved_without_functions) {
+  const char *numbers = "", *type = "f32[16,32]";
+  arena *a = arena_create(NULL);
+  for (int k = 0; k < 16 * 32; k++) {
+    numbers = arena_printf(a, "%s%s%d.5", numbers, k ? ", " : "", k % 7);
+  }
+  const char *text = arena_printf(a,
+                                  "onnx-xla hlo 1\nmodule \"m\" {\n  entry main(%%0: f32[n,16] \"x\") {\n"
+                                  "    %%1 = constant() {value=%s {%s}} : %s\n"
+                                  "    %%2 = dot(%%0, %%1) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
+                                  "rhs_contract=[0]} : f32[n,32]\n    return %%2 \"y\"\n  }\n}\n",
+                                  type, numbers, type);
+  ASSERT_OK(file_write(session_case_path, text, strlen(text)));
+  for (int portable = 0; portable < 2; portable++) {
+    session *s = session_case_open_with(session_case_path, (session_options){.compile.portable = portable});
+    const session_program *c = session_case_compile(s, 5, 16);
+    ck_assert_int_eq(rt_processor_has_functions(c->program->cpu), !portable && cpu_target.functions());
+    ASSERT_OK(session_save(s, session_case_path));
+    session_close(s);
+    s = session_case_open(session_case_path, NULL);
+    c = session_case_compile(s, 3, 16);
+    ck_assert(c->general && !rt_processor_has_functions(c->program->cpu));
+    session_close(s);
+    ASSERT_OK(file_write(session_case_path, text, strlen(text)));
+  }
+  arena_destroy(a);
 }
 END_TEST
 
@@ -419,6 +451,7 @@ int main(void) {
   tcase_add_test(c, budgets);
   tcase_add_test(c, one_array_of_weights);
   tcase_add_loop_test(c, saved_for_one_size, 0, 2);
+  tcase_add_test(c, saved_without_functions);
   tcase_add_loop_test(c, all_sizes, 0, 3);
   tcase_add_loop_test(c, changed_behind_the_cache, 0, 2);
   tcase_add_test(c, names_of_files);

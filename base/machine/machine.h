@@ -1,8 +1,8 @@
 /* machine.h - describes the machine: cores, memory, caches and processor.
  *
  * Only the number of cores may change while a process runs. */
-#ifndef BASE_MACHINE_H
-#define BASE_MACHINE_H
+#ifndef BASE_MACHINE_MACHINE_H
+#define BASE_MACHINE_MACHINE_H
 
 #include <stdbool.h>
 #include <stddef.h>

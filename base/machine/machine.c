@@ -1,5 +1,5 @@
 /* machine.c - see machine.h; the facts come from the operating system and CPUID. */
-#include "base/machine.h"
+#include "base/machine/machine.h"
 
 #include <sched.h>
 #include <string.h>
@@ -91,7 +91,7 @@ bool machine_find_feature(const char *name, size_t n, machine_feature *out) {
 #define X86_FEATURE(feature) X86_FEATURE_IF(feature, __builtin_cpu_supports(feature) != 0)
 #define X86_FEATURE_BIT(feature, leaf, subleaf, word, bit, base) \
   X86_FEATURE_IF(feature, __builtin_cpu_supports(base) && has_bit(leaf, subleaf, word, bit))
-#include "base/x86_features.def"
+#include "base/machine/x86_features.def"
 #undef X86_FEATURE
 #undef X86_FEATURE_IF
 #else

@@ -1,0 +1,72 @@
+/* precompiled.c - see precompiled.h. */
+#include "emit/contraction/precompiled.h"
+
+#include "emit/contraction/winograd_internal.h"
+#include "emit/kernel/module.h"
+#include "emit/product/macro_kernel.h"
+#include "emit/product/product_internal.h"
+
+static void add_function(const emit_ir *w, emit_shared f) { emit_shared_function(w, &f); }
+
+/* --- products --- */
+
+/* Adds the micro-kernels of one block that multiply panels: sums of one loop, as in products of matrices, where the
+ * rows of A may be contiguous or not, and of two, as in convolutions. */
+static void add_micro_kernels(const emit_ir *w, emit_gemm_tile tile) {
+  emit_micro_kernel m = {.tile = tile, .type = DTYPE_F32, .panels = true, .contiguous = true, .n_loops = 1};
+  emit_micro_kernel_of(w, &m);
+  m.n_loops = 2;
+  emit_micro_kernel_of(w, &m);
+  m.n_loops = 1;
+  m.contiguous = false;
+  emit_micro_kernel_of(w, &m);
+}
+
+static void add_panels(const emit_ir *w, emit_gemm_tile tile) {
+  winograd_panel p = {tile, 1};
+  add_function(w, winograd_panel_function(w, &p));
+}
+
+static void add_blocks(const emit_ir *w) {
+  const int lanes = w->target->lanes;
+  for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS; vectors++) {
+    for (int rows = 1; rows <= EMIT_GEMM_ROWS && emit_gemm_fits(w->target, DTYPE_F32, lanes, rows, vectors); rows++) {
+      add_micro_kernels(w, (emit_gemm_tile){rows, vectors, lanes});
+      add_panels(w, (emit_gemm_tile){rows, vectors, lanes});
+    }
+  }
+}
+
+static void add_lines(const emit_ir *w) {
+  for (int lanes = w->target->lanes; lanes >= 4; lanes /= 2) {
+    const emit_line line = {DTYPE_F32, lanes};
+    add_function(w, emit_pad_line(w, &line));
+  }
+}
+
+/* --- Winograd's transforms --- */
+
+/* Adds the transforms for convolutions with r0 by r1 taps. */
+static void add_transforms(const emit_ir *w, int64_t r0, int64_t r1) {
+  for (int64_t tile = 2; tile < EMIT_WINOGRAD_MOST; tile += 2) {
+    emit_winograd p = {.r = {r0, r1}};
+    if (emit_winograd_choose_tiles(&p, tile)) {
+      const winograd_tile t = winograd_tile_of(&p, w->target->lanes);
+      add_function(w, winograd_forward_function(w, &t));
+      add_function(w, winograd_backward_function(w, &t));
+    }
+  }
+}
+
+void emit_write_precompiled(emit_module *m) {
+  const emit_ir *w = emit_module_ir_of(m);
+  add_function(w, emit_macro_kernel);
+  add_function(w, emit_copy_record);
+  add_lines(w);
+  add_blocks(w);
+  for (int64_t r0 = 1; r0 <= EMIT_WINOGRAD_MOST_TAPS; r0++) {
+    for (int64_t r1 = 1; r1 <= EMIT_WINOGRAD_MOST_TAPS; r1++) {
+      add_transforms(w, r0, r1);
+    }
+  }
+}

@@ -18,6 +18,8 @@ emit_sources = \
 	emit/contraction/attention_softmax.c \
 	emit/contraction/depthwise.c \
 	emit/contraction/depthwise_plan.c \
+	emit/contraction/depthwise_rows.c \
+	emit/contraction/depthwise_sums.c \
 	emit/contraction/flash_attention.c \
 	emit/contraction/flash_attention_kernel.c \
 	emit/contraction/flash_attention_scores.c \
@@ -99,6 +101,7 @@ emit_files = \
 	emit/contraction/attention.h \
 	emit/contraction/attention_internal.h \
 	emit/contraction/depthwise.h \
+	emit/contraction/depthwise_internal.h \
 	emit/contraction/flash_attention.h \
 	emit/contraction/flash_attention_internal.h \
 	emit/contraction/precompiled.h \

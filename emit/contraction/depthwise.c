@@ -3,8 +3,9 @@
 
 #include <math.h>
 
+#include "emit/contraction/depthwise_internal.h"
 #include "emit/product/arithmetic.h"
-#include "emit/product/gemm.h"
+#include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
 #include "emit/kernel/writer.h"
@@ -14,24 +15,12 @@ typedef struct depthwise {
   emit_depthwise p;
   const emit_ir *ir;
   hlo_value convolution; /* the value from which the epilogue starts */
-  dtype type, input;
+  depthwise_code code;   /* its `vectors` are those of the tile that is being written */
   LLVMValueRef x, weights;
-  LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
-  int lanes;
+  LLVMValueRef tile;   /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
+  LLVMValueRef record; /* the record of the shared function if the length of rows is an argument; otherwise NULL */
   bool overlaps; /* whether elements of results may be computed twice; this is so if no result overwrites an operand */
 } depthwise;
-
-/* A tile while it is written: `vectors` vectors of channels by `width` positions of a row of the result. */
-typedef struct tile {
-  LLVMValueRef image, row, place;          /* the position in the result at which the tile begins */
-  LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
-  LLVMValueRef line, taps; /* the addresses of the first input element that the tile reads, and of the weights */
-  int64_t first;           /* the tile's first position in the row; only used if `inside` is false */
-  int64_t width;
-  int vectors;
-  bool inside;
-  LLVMValueRef from, to; /* if `from` is not NULL, the tile is one position, of which taps [from, to) are inside */
-} tile;
 
 /* --- arithmetic and addresses --- */
 
@@ -72,125 +61,6 @@ static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
 
-/* Returns the address of element `at` after `base`.  It may lie outside of the array if nothing is read there, so the
- * GEP is not inbounds. */
-static LLVMValueRef address(const depthwise *g, dtype t, LLVMValueRef base, LLVMValueRef at) {
-  return LLVMBuildGEP2(g->ir->builder, emit_memory_type(g->ir, t), base, &at, 1, "");
-}
-
-static LLVMTypeRef sums_type(const depthwise *g) {
-  return emit_vector_type(emit_register_type(g->ir, emit_compute_type(g->type)), g->lanes);
-}
-
-/* Loads a vector of elements and converts them to the type of the sums. */
-static LLVMValueRef load(const depthwise *g, dtype t, LLVMValueRef from) {
-  LLVMValueRef v = LLVMBuildLoad2(g->ir->builder, emit_vector_type(emit_memory_type(g->ir, t), g->lanes), from, "");
-  LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
-  v = emit_from_memory(g->ir, t, v);
-  bool bytes = dtype_is_int(t);
-  return bytes ? emit_convert(g->ir, t, g->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v
-               : emit_widen(g->ir, t, v);
-}
-
-/* --- sums of products --- */
-
-/* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
- * not padding.  `column` is counted from the first column that the tile reads. */
-static bool reads(const depthwise *g, const tile *t, int64_t i, int64_t k, int64_t column) {
-  const emit_depthwise *p = &g->p;
-  int64_t at = (t->first + i) * p->strides[1] - p->low[1] + k * p->dilation[1];
-  return i * p->strides[1] + k * p->dilation[1] == column && (t->inside || (at >= 0 && at < p->in[1]));
-}
-
-/* Returns a vector in which all lanes of a group have element j of that group of x. */
-static LLVMValueRef spread(const depthwise *g, LLVMValueRef x, int64_t j) {
-  int from[64], group = (int)g->p.group;
-  for (int lane = 0; lane < g->lanes; lane++) {
-    from[lane] = lane / group * group + (int)j;
-  }
-  return group == 1 ? x : emit_shuffle(g->ir, x, NULL, from, g->lanes);
-}
-
-/* Adds the products of one input column, channel j of each group, to the sums of all positions that read it. */
-static void add_column(const depthwise *g, const tile *t, LLVMValueRef line, int64_t column, int64_t j,
-                       LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
-  LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
-  for (int64_t k = 0; k < g->p.taps[1]; k++) {
-    for (int64_t i = 0; i < t->width; i++) {
-      for (int v = 0; reads(g, t, i, k, column) && v < t->vectors; v++) {
-        LLVMValueRef *sum = &sums[i * t->vectors + v];
-        if (!x[v]) {
-          LLVMValueRef at =
-              address(g, g->input, address(g, g->input, line, t->channel[v]), number(g, column * g->p.channels));
-          x[v] = spread(g, load(g, g->input, at), j);
-        }
-        *sum = emit_fma(g->ir, x[v], weights[k][v], *sum);
-      }
-    }
-  }
-}
-
-/* Adds the products of one position with taps [t->from, t->to), for channel j of each group, to the sums. */
-static void add_taps(const depthwise *g, const tile *t, LLVMValueRef weights, LLVMValueRef line, int64_t j,
-                     LLVMValueRef *sums) {
-  const emit_depthwise *p = &g->p;
-  emit_loop l;
-  emit_loop_begin(g->ir, &l, t->from, t->to, 1, false, t->vectors, sums);
-  LLVMValueRef at = add(g, scaled(g, l.iv, p->group * p->channels), number(g, j * p->channels));
-  LLVMValueRef column = scaled(g, l.iv, p->dilation[1] * p->channels);
-  for (int v = 0; v < t->vectors; v++) {
-    LLVMValueRef w = load(g, g->type, address(g, g->type, address(g, g->type, weights, t->channel[v]), at));
-    LLVMValueRef x = load(g, g->input, address(g, g->input, address(g, g->input, line, t->channel[v]), column));
-    sums[v] = emit_fma(g->ir, spread(g, x, j), w, l.carried[v]);
-  }
-  emit_loop_end(g->ir, &l, sums);
-  for (int v = 0; v < t->vectors; v++) {
-    sums[v] = l.carried[v];
-  }
-}
-
-/* Adds the products with all taps in row `tap` of the kernel to the tile's sums. */
-static void add_row(const depthwise *g, const tile *t, LLVMValueRef tap, LLVMValueRef *sums) {
-  const emit_depthwise *p = &g->p;
-  LLVMValueRef weights[16][EMIT_GEMM_VECTORS];
-  LLVMValueRef from = address(g, g->type, t->taps, scaled(g, tap, p->taps[1] * p->group * p->channels));
-  dim distance = dim_mul(table(g), p->dilation[0] * p->channels, p->in[1]);
-  LLVMValueRef line = address(g, g->input, t->line, times(g, tap, distance));
-  int64_t last = (t->width - 1) * p->strides[1] + (p->taps[1] - 1) * p->dilation[1];
-  for (int64_t j = 0; t->from && j < p->group; j++) {
-    add_taps(g, t, from, line, j, sums);
-  }
-  for (int64_t j = 0; !t->from && j < p->group; j++) {
-    for (int64_t k = 0; k < p->taps[1]; k++) {
-      for (int v = 0; v < t->vectors; v++) {
-        LLVMValueRef place = number(g, (k * p->group + j) * p->channels);
-        weights[k][v] = load(g, g->type, address(g, g->type, address(g, g->type, from, t->channel[v]), place));
-      }
-    }
-    for (int64_t column = 0; column <= last; column++) {
-      add_column(g, t, line, column, j, weights, sums);
-    }
-  }
-}
-
-/* Sets `sums` to the tile's sums of products over rows [from, to) of the taps. */
-static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMValueRef to, LLVMValueRef *sums) {
-  int n = (int)t->width * t->vectors;
-  emit_loop l;
-  for (int k = 0; k < n; k++) {
-    sums[k] = LLVMConstNull(sums_type(g));
-  }
-  emit_loop_begin(g->ir, &l, from, to, 1, false, n, sums);
-  for (int k = 0; k < n; k++) {
-    sums[k] = l.carried[k];
-  }
-  add_row(g, t, l.iv, sums);
-  emit_loop_end(g->ir, &l, sums);
-  for (int k = 0; k < n; k++) {
-    sums[k] = l.carried[k];
-  }
-}
-
 /* --- the epilogue --- */
 
 /* Declares the sum to be the value of the convolution at `index`.  If the operands are bytes, the sum is converted to
@@ -198,163 +68,118 @@ static void add_rows(const depthwise *g, const tile *t, LLVMValueRef from, LLVMV
  * conversion. */
 static void set_sum(depthwise *g, const emit_index *index, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
-  if (g->input == g->type) {
-    emit_element_set(e, g->convolution, index, (emit_pair){emit_narrow(g->ir, g->type, sum), NULL});
+  if (g->code.input == g->code.type) {
+    emit_element_set(e, g->convolution, index, (emit_pair){emit_narrow(g->ir, g->code.type, sum), NULL});
     return;
   }
   emit_pair real = {sum, NULL};
   emit_element_set(e, g->convolution, index,
-                   emit_convert(g->ir, g->type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
+                   emit_convert(g->ir, g->code.type, hlo_type(g->convolution), real, false, DTYPE_ROUND_NEAREST));
   for (uint32_t k = 0; k < g->convolution.def->n_uses; k++) {
     hlo_value v = hlo_result(g->convolution.def->uses[k].user, 0);
-    if (v.def->op == HLO_CONVERT && hlo_type(v) == g->type) {
+    if (v.def->op == HLO_CONVERT && hlo_type(v) == g->code.type) {
       emit_element_set(e, v, index, real);
     }
   }
 }
 
-static void finish_vector(depthwise *g, const tile *t, LLVMValueRef place, LLVMValueRef channel, LLVMValueRef sum) {
+/* The position in the result that an epilogue writes. */
+typedef struct position {
+  LLVMValueRef image, row, place;
+} position;
+
+/* Writes the epilogue for one vector of sums. */
+static void finish_vector(depthwise *g, const position *at, LLVMValueRef channel, LLVMValueRef sum) {
   emit_element *e = &g->w.e;
   const emit_depthwise *p = &g->p;
   const shape *s = hlo_shape(g->convolution);
-  LLVMValueRef at[] = {t->row, place};
+  LLVMValueRef places[] = {at->row, at->place};
   int before = e->x.lanes;
-  e->x.lanes = g->lanes;
+  e->x.lanes = g->code.lanes;
   emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
   for (int d = 1; d < s->rank - 1; d++) {
     emit_axis_at(index, d, emit_pos_const(&e->x, 0));
   }
-  emit_axis_at(index, 0, emit_pos_at(t->image, 1));
+  emit_axis_at(index, 0, emit_pos_at(at->image, 1));
   for (int d = 0; d < 2; d++) {
     if (p->axis[d]) {
-      emit_axis_at(index, (int)p->axis[d], emit_pos_at(at[d], 1));
+      emit_axis_at(index, (int)p->axis[d], emit_pos_at(places[d], 1));
     }
   }
-  emit_axis_at(index, s->rank - 1, emit_pos_lanes(channel, g->lanes > 1, p->channels % g->lanes ? 1 : g->lanes));
+  emit_axis_at(index, s->rank - 1,
+               emit_pos_lanes(channel, g->code.lanes > 1, p->channels % g->code.lanes ? 1 : g->code.lanes));
   set_sum(g, index, sum);
   emit_store_roots(&g->w, index);
   e->x.lanes = before;
 }
 
-static LLVMValueRef tile_at(const depthwise *g, LLVMValueRef at) {
-  return LLVMBuildInBoundsGEP2(g->ir->builder, sums_type(g), g->tile, &at, 1, "");
+/* Returns the address of vector number `at` of the sums in memory. */
+static LLVMValueRef sums_at(const depthwise *g, LLVMValueRef at) {
+  return LLVMBuildInBoundsGEP2(g->ir->builder, depthwise_sums_type(g->ir, &g->code), g->tile, &at, 1, "");
 }
+
+static LLVMValueRef load_sum(const depthwise *g, LLVMValueRef at) {
+  return LLVMBuildLoad2(g->ir->builder, depthwise_sums_type(g->ir, &g->code), sums_at(g, at), "");
+}
+
+/* --- rows of constant length --- */
+
+/* The row of the result that is being written, for some vectors of channels. */
+typedef struct row {
+  depthwise_tile tile;
+  LLVMValueRef image, row;
+  LLVMValueRef line; /* the address of the input row that row 0 of the taps reads; it may lie outside of the input */
+  LLVMValueRef from, to; /* the rows of taps that lie in the input */
+} row;
 
 /* Stores the sums to memory and runs the epilogue in a loop over the tile's positions, so that its code is written once
  * for each vector of channels and not once for each position. */
-static void finish_loop(depthwise *g, const tile *t, const LLVMValueRef *sums) {
+static void finish_loop(depthwise *g, const row *r, const depthwise_tile *t, LLVMValueRef place,
+                        const LLVMValueRef *sums) {
+  const int vectors = g->code.vectors;
   emit_loop l;
-  for (int64_t k = 0; k < t->width * t->vectors; k++) {
-    LLVMBuildStore(g->ir->builder, sums[k], tile_at(g, number(g, k)));
+  for (int64_t k = 0; k < t->width * vectors; k++) {
+    LLVMBuildStore(g->ir->builder, sums[k], sums_at(g, number(g, k)));
   }
   emit_loop_begin(g->ir, &l, number(g, 0), number(g, t->width), 1, true, 0, NULL);
-  for (int v = 0; v < t->vectors; v++) {
-    LLVMValueRef at = add(g, scaled(g, l.iv, t->vectors), number(g, v));
-    LLVMValueRef sum = LLVMBuildLoad2(g->ir->builder, sums_type(g), tile_at(g, at), "");
-    finish_vector(g, t, add(g, t->place, l.iv), t->channel[v], sum);
+  const position at = {r->image, r->row, add(g, place, l.iv)};
+  for (int v = 0; v < vectors; v++) {
+    finish_vector(g, &at, t->channel[v], load_sum(g, add(g, scaled(g, l.iv, vectors), number(g, v))));
   }
   emit_loop_end(g->ir, &l, NULL);
 }
 
-static void finish(depthwise *g, const tile *t, const LLVMValueRef *sums) {
+static void finish(depthwise *g, const row *r, const depthwise_tile *t, LLVMValueRef place, const LLVMValueRef *sums) {
+  const int vectors = g->code.vectors;
   uint32_t mark = emit_table_mark(g->w.e.x.table);
   if (g->tile) {
-    finish_loop(g, t, sums);
+    finish_loop(g, r, t, place, sums);
   } else {
-    for (int64_t k = 0; k < t->width * t->vectors; k++) {
-      finish_vector(g, t, add(g, t->place, number(g, k / t->vectors)), t->channel[k % t->vectors], sums[k]);
+    for (int64_t k = 0; k < t->width * vectors; k++) {
+      const position at = {r->image, r->row, add(g, place, number(g, k / vectors))};
+      finish_vector(g, &at, t->channel[k % vectors], sums[k]);
     }
   }
   emit_table_release(g->w.e.x.table, mark);
 }
 
-/* --- rows of the result --- */
-
-/* The row of the result that is being written, for some vectors of channels. */
-typedef struct row {
-  tile tile;
-  LLVMValueRef line; /* the address of the input row that row 0 of the taps reads; it may lie outside of the input */
-  LLVMValueRef from, to; /* the rows of taps that lie in the input */
-} row;
-
-/* Returns the column of the input that the first tap of a position reads; it may be padding. */
-static LLVMValueRef column_of(const depthwise *g, LLVMValueRef place) {
-  const emit_depthwise *p = &g->p;
-  return LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
-}
-
 static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run, LLVMValueRef place) {
   const emit_depthwise *p = &g->p;
   LLVMValueRef sums[EMIT_GEMM_SUMS];
-  tile t = r->tile;
-  t.place = place;
+  depthwise_tile t = r->tile;
   t.first = run->first;
   t.width = run->width;
   t.inside = run->inside;
-  t.line = address(g, g->input, r->line, scaled(g, column_of(g, place), p->channels));
-  add_rows(g, &t, r->from, r->to, sums);
-  finish(g, &t, sums);
-}
-
-/* Writes the sums and the epilogue of one position that may read padding: only the taps along the row that are inside
- * of the input, [t.from, t.to), are added up. */
-static void write_position(depthwise *g, const row *r, LLVMValueRef place) {
-  const emit_depthwise *p = &g->p;
-  LLVMValueRef sums[EMIT_GEMM_SUMS];
-  tile t = r->tile;
-  t.place = place;
-  t.width = 1;
-  LLVMValueRef column = column_of(g, place), left = LLVMBuildSub(g->ir->builder, size(g, p->in[1]), column, "");
-  LLVMValueRef missing = LLVMBuildNeg(g->ir->builder, column, "");
-  t.from = at_most(g, divide_up(g, missing, p->dilation[1]), p->taps[1]);
-  t.to = at_most(g, divide_up(g, left, p->dilation[1]), p->taps[1]);
-  t.line = address(g, g->input, r->line, scaled(g, column, p->channels));
-  add_rows(g, &t, r->from, r->to, sums);
-  finish(g, &t, sums);
-}
-
-/* Writes a row whose length is an argument: tiles of positions [first, last), all of whose taps are inside of the
- * input, then the other positions one by one.  The last tile may overlap the tile before it, unless a result overwrites
- * an operand. */
-static void write_row_of_size(depthwise *g, const row *r) {
-  const emit_depthwise *p = &g->p;
-  LLVMValueRef n = size(g, p->out[1]), zero = number(g, 0);
-  LLVMValueRef first =
-      emit_lesser(g->ir, number(g, p->low[1] > 0 ? (p->low[1] + p->strides[1] - 1) / p->strides[1] : 0), n);
-  LLVMValueRef room = add(g, size(g, p->in[1]), number(g, p->low[1] - (p->taps[1] - 1) * p->dilation[1]));
-  LLVMValueRef last = emit_lesser(g->ir, divide_up(g, room, p->strides[1]), n);
-  last = emit_intrinsic2(g->ir, "llvm.smax", first, last);
-  LLVMValueRef end = LLVMBuildNSWSub(g->ir->builder, last, number(g, p->width - 1), "");
-  emit_depthwise_run run = {.width = p->width, .inside = true};
-  emit_loop l;
-  if (g->overlaps) {
-    /* The loop ends at `last` if there is room for a whole tile; otherwise it has no iteration. */
-    LLVMValueRef any = emit_icmp(g->ir, LLVMIntSLT, first, end), from = emit_select(g->ir, any, last, first);
-    emit_loop_begin(g->ir, &l, first, from, p->width, false, 0, NULL);
-    write_tile(g, r, &run, emit_lesser(g->ir, l.iv, add(g, end, number(g, -1))));
-    emit_loop_end(g->ir, &l, NULL);
-    last = from;
-  } else {
-    LLVMValueRef carried = first;
-    emit_loop_begin(g->ir, &l, first, end, p->width, false, 1, &carried);
-    write_tile(g, r, &run, l.iv);
-    carried = add(g, l.iv, number(g, p->width));
-    emit_loop_end(g->ir, &l, &carried);
-    last = l.carried[0];
-  }
-  LLVMValueRef gap = LLVMBuildNSWSub(g->ir->builder, last, first, "");
-  emit_loop_begin(g->ir, &l, zero, LLVMBuildNSWSub(g->ir->builder, n, gap, ""), 1, false, 0, NULL);
-  LLVMValueRef before = emit_icmp(g->ir, LLVMIntSLT, l.iv, first);
-  write_position(g, r, emit_opaque(g->ir, add(g, l.iv, emit_select(g->ir, before, zero, gap))));
-  emit_loop_end(g->ir, &l, NULL);
+  t.low = p->low[1];
+  t.in = p->in[1];
+  LLVMValueRef column = LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
+  t.line = depthwise_address(g->ir, g->code.input, r->line, scaled(g, column, p->channels));
+  depthwise_add_rows(g->ir, &g->code, &t, r->from, r->to, sums);
+  finish(g, r, &t, place, sums);
 }
 
 static void write_row(depthwise *g, const row *r) {
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
-  if (!emit_depthwise_has_runs(&g->p)) {
-    write_row_of_size(g, r);
-    return;
-  }
   int n = emit_depthwise_runs(&g->p, runs);
   for (int k = 0; k < n; k++) {
     if (runs[k].n == 1) {
@@ -372,7 +197,7 @@ static void write_row(depthwise *g, const row *r) {
 /* Sets r->from and r->to to the range of rows of taps that lie in the input. */
 static void find_taps(const depthwise *g, row *r) {
   const emit_depthwise *p = &g->p;
-  LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->tile.row, p->strides[0]), number(g, p->low[0]), "");
+  LLVMValueRef first = LLVMBuildSub(g->ir->builder, scaled(g, r->row, p->strides[0]), number(g, p->low[0]), "");
   bool constant = dim_is_const(p->out[0]) && dim_is_const(p->in[0]);
   int64_t last = constant ? (p->out[0] - 1) * p->strides[0] - p->low[0] + (p->taps[0] - 1) * p->dilation[0] : 0;
   r->from = number(g, 0);
@@ -384,30 +209,90 @@ static void find_taps(const depthwise *g, row *r) {
     LLVMValueRef left = LLVMBuildSub(g->ir->builder, size(g, p->in[0]), first, "");
     r->to = at_most(g, divide_up(g, left, p->dilation[0]), p->taps[0]);
   }
-  LLVMValueRef line = add(g, times(g, r->tile.image, p->in[0]), first);
-  r->line = address(g, g->input, g->x, times(g, line, dim_mul(table(g), p->in[1], p->channels)));
+  LLVMValueRef line = add(g, times(g, r->image, p->in[0]), first);
+  line = times(g, line, dim_mul(table(g), p->in[1], p->channels));
+  r->line = depthwise_address(g->ir, g->code.input, g->x, line);
 }
 
 typedef struct item {
   LLVMValueRef image, from, to; /* the range of rows of the result */
 } item;
 
-static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vectors) {
+static void write_rows(depthwise *g, const item *i, LLVMValueRef vector) {
   const emit_depthwise *p = &g->p;
-  row r = {.tile = {.image = i->image, .taps = g->weights, .vectors = vectors}};
-  for (int v = 0; v < vectors; v++) {
-    LLVMValueRef channel = scaled(g, add(g, vector, number(g, v)), g->lanes);
-    r.tile.channel[v] = p->channels % g->lanes ? at_most(g, channel, p->channels - g->lanes) : channel;
+  row r = {.image = i->image};
+  r.tile.taps = g->weights;
+  r.tile.channels = number(g, p->channels);
+  r.tile.line_distance = size(g, dim_mul(table(g), p->dilation[0] * p->channels, p->in[1]));
+  for (int v = 0; v < g->code.vectors; v++) {
+    LLVMValueRef number_of = add(g, vector, number(g, v));
+    r.tile.channel[v] = p->channels % g->code.lanes
+                            ? depthwise_channel(g->ir, number_of, g->code.lanes, r.tile.channels)
+                            : scaled(g, number_of, g->code.lanes);
   }
   emit_loop l;
   emit_loop_begin(g->ir, &l, i->from, i->to, 1, false, 0, NULL);
-  r.tile.row = l.iv;
-  double length = fmax(emit_likely_size(table(g), p->out[1]), 1);
-  int64_t work = (int64_t)length * p->taps[0] * p->taps[1] * p->group * vectors;
+  r.row = l.iv;
+  int64_t work = p->out[1] * p->taps[0] * p->taps[1] * p->group * g->code.vectors;
   emit_poll(g->ir, l.iv, 1, dim_is_const(p->out[0]) ? p->out[0] : INT32_MAX, work);
   find_taps(g, &r);
   write_row(g, &r);
   emit_loop_end(g->ir, &l, NULL);
+}
+
+/* --- rows of any length --- */
+
+/* Writes the epilogue that the shared function calls for each tile (depthwise_internal.h). */
+static LLVMValueRef write_epilogue(depthwise *g) {
+  LLVMValueRef p[DEPTHWISE_EPILOGUE_PARAMETERS], tile = g->tile, zero = number(g, 0);
+  emit_outer_function outer;
+  emit_loop positions, vectors;
+  emit_writer_enter(&g->w, "epilogue", DEPTHWISE_EPILOGUE_TYPES, &outer);
+  LLVMGetParams(g->ir->function, p);
+  g->tile = p[DEPTHWISE_EPILOGUE_TILE];
+  emit_loop_begin(g->ir, &positions, zero, p[DEPTHWISE_EPILOGUE_POSITIONS], 1, true, 0, NULL);
+  const position at = {p[DEPTHWISE_EPILOGUE_IMAGE], p[DEPTHWISE_EPILOGUE_ROW],
+                       add(g, p[DEPTHWISE_EPILOGUE_PLACE], positions.iv)};
+  LLVMValueRef first = LLVMBuildNSWMul(g->ir->builder, positions.iv, p[DEPTHWISE_EPILOGUE_VECTORS], "");
+  emit_loop_begin(g->ir, &vectors, zero, p[DEPTHWISE_EPILOGUE_VECTORS], 1, true, 0, NULL);
+  LLVMValueRef vector = add(g, p[DEPTHWISE_EPILOGUE_VECTOR], vectors.iv);
+  LLVMValueRef channel = depthwise_channel(g->ir, vector, g->code.lanes, number(g, g->p.channels));
+  finish_vector(g, &at, channel, load_sum(g, add(g, first, vectors.iv)));
+  emit_loop_end(g->ir, &vectors, NULL);
+  emit_loop_end(g->ir, &positions, NULL);
+  g->tile = tile;
+  return emit_writer_leave(&g->w, &outer);
+}
+
+/* Returns the record of the shared function. */
+static LLVMValueRef write_record(depthwise *g) {
+  const emit_depthwise *p = &g->p;
+  LLVMValueRef entries[DEPTHWISE_ENTRIES] = {
+      [DEPTHWISE_BUFFERS] = LLVMGetParam(g->ir->function, EMIT_BUFFERS),
+      [DEPTHWISE_ARGS] = LLVMGetParam(g->ir->function, EMIT_ARGS),
+      [DEPTHWISE_EPILOGUE] = write_epilogue(g),
+      [DEPTHWISE_TILE] = g->tile,
+      [DEPTHWISE_WATCH] = g->ir->watch,
+      [DEPTHWISE_X] = g->x,
+      [DEPTHWISE_WEIGHTS] = g->weights,
+      [DEPTHWISE_CHANNELS] = number(g, p->channels),
+      [DEPTHWISE_IN_ROWS] = size(g, p->in[0]),
+      [DEPTHWISE_IN_COLUMNS] = size(g, p->in[1]),
+      [DEPTHWISE_OUT_COLUMNS] = size(g, p->out[1]),
+      [DEPTHWISE_TAP_ROWS] = number(g, p->taps[0]),
+      [DEPTHWISE_ROW_STRIDE] = number(g, p->strides[0]),
+      [DEPTHWISE_ROW_DILATION] = number(g, p->dilation[0]),
+      [DEPTHWISE_LOW_ROWS] = number(g, p->low[0]),
+      [DEPTHWISE_LOW_COLUMNS] = number(g, p->low[1]),
+      [DEPTHWISE_OVERLAPS] = number(g, g->overlaps),
+  };
+  return emit_record(g->ir, DEPTHWISE_ENTRIES, entries);
+}
+
+static void call_rows(depthwise *g, const item *i, LLVMValueRef vector) {
+  const depthwise_rows rows = {g->code, g->p.width};
+  const emit_shared function = depthwise_rows_function(g->ir, &rows);
+  emit_call_shared(g->ir, &function, (LLVMValueRef[]){g->record, i->image, i->from, i->to, vector});
 }
 
 /* --- the kernel --- */
@@ -415,7 +300,7 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector, int vec
 /* Writes the loop over the grid: images, parts of the rows, and blocks of vectors of channels (innermost). */
 static void write_items(depthwise *g) {
   const emit_depthwise *p = &g->p;
-  emit_gemm_parts cut = emit_gemm_cut((p->channels + g->lanes - 1) / g->lanes, (int)p->vectors);
+  emit_gemm_parts cut = emit_gemm_cut((p->channels + g->code.lanes - 1) / g->code.lanes, (int)p->vectors);
   int64_t tiles = cut.n_large + cut.n_small;
   emit_loop l;
   emit_loop_begin(g->ir, &l, g->w.begin, g->w.end, 1, false, 0, NULL);
@@ -431,7 +316,12 @@ static void write_items(depthwise *g) {
   for (int k = 0; k < 2; k++) {
     LLVMPositionBuilderAtEnd(g->ir->builder, sizes[k]);
     if (k ? cut.n_small : cut.n_large) {
-      write_rows(g, &i, first, cut.large - k);
+      g->code.vectors = cut.large - k;
+      if (g->record) {
+        call_rows(g, &i, first);
+      } else {
+        write_rows(g, &i, first);
+      }
     }
     LLVMBuildBr(g->ir->builder, next);
   }
@@ -462,25 +352,35 @@ status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i
   g->p.vectors = chosen->vectors;
   g->p.width = chosen->width;
   g->p.parts = chosen->parts;
-  g->type = (dtype)g->p.type;
-  g->input = (dtype)g->p.input;
+  g->code = (depthwise_code){.type = (dtype)g->p.type,
+                             .input = (dtype)g->p.input,
+                             .group = g->p.group,
+                             .taps = g->p.taps[1],
+                             .stride = g->p.strides[1],
+                             .dilation = g->p.dilation[1]};
   TRY(emit_writer_begin(&g->w, m, name, i, options, 0, info));
   g->ir = g->w.e.w;
   g->overlaps = true;
   for (uint32_t k = 0; k < g->w.n_results; k++) {
     g->overlaps = g->overlaps && !g->w.shared[k];
   }
-  g->lanes = lanes_of(g);
+  g->code.lanes = lanes_of(g);
   const hlo_instr *c = emit_contraction_of(i);
   g->convolution = hlo_result((hlo_instr *)c, 0);
   g->x = emit_writer_operand(&g->w, c->operands[0]);
   g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p.weights);
-  if (!emit_is_light(i)) {
-    g->tile = LLVMBuildArrayAlloca(g->ir->builder, sums_type(g), number(g, g->p.width * g->p.vectors), "");
+  bool any_length = !emit_depthwise_has_runs(&g->p);
+  if (any_length || !emit_is_light(i)) {
+    LLVMValueRef sums = number(g, g->p.width * g->p.vectors);
+    g->tile = LLVMBuildArrayAlloca(g->ir->builder, depthwise_sums_type(g->ir, &g->code), sums, "");
     LLVMSetAlignment(g->tile, 64);
   }
+  if (any_length) {
+    emit_compile_quickly(g->ir);
+    g->record = write_record(g);
+  }
   write_items(g);
-  g->w.cost = emit_depthwise_size(table(g), &g->p) / (double)g->lanes * 0.4;
+  g->w.cost = emit_depthwise_size(table(g), &g->p) / (double)g->code.lanes * 0.4;
   emit_writer_end(&g->w);
-  return NULL;
+  return emit_writer_check(&g->w);
 }

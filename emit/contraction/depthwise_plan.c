@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/arith.h"
-#include "emit/contraction/depthwise.h"
+#include "emit/contraction/depthwise_internal.h"
 #include "emit/product/gemm.h"
 #include "emit/llvm/number.h"
 #include "emit/kernel/writer.h"
@@ -24,7 +24,6 @@ static bool is_extent(dim d) { return d != DIM_OVERFLOW && (!dim_is_const(d) || 
 /* Reads spatial dimension k of the convolution into member d of p's arrays: 0 for rows, 1 for positions in a row.
  * Returns false if it is not supported. */
 static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) {
-  enum { MOST_TAPS = 16 };
   p->axis[d] = 1 + k;
   p->in[d] = hlo_shape(c->operands[0])->dims[1 + k];
   p->out[d] = c->shapes[0].dims[1 + k];
@@ -32,7 +31,7 @@ static bool read_dimension(const hlo_instr *c, int k, int d, emit_depthwise *p) 
   p->strides[d] = hlo_ints(c, HLO_ATTR_STRIDES)[k];
   p->dilation[d] = hlo_ints(c, HLO_ATTR_RHS_DILATION)[k];
   p->low[d] = hlo_ints(c, HLO_ATTR_LOW)[k];
-  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= MOST_TAPS && is_extent(p->in[d]) &&
+  return hlo_ints(c, HLO_ATTR_LHS_DILATION)[k] == 1 && p->taps[d] <= DEPTHWISE_MOST_TAPS && is_extent(p->in[d]) &&
          is_extent(p->out[d]) && in_range(p->strides[d]) && in_range(p->dilation[d]) && in_range(p->low[d]);
 }
 
@@ -139,27 +138,39 @@ static int64_t likely_positions(const dim_table *dims, const emit_depthwise *d) 
   return (int64_t)fmax(fmin(emit_likely_size(dims, d->out[1]), ceil(in / (double)d->strides[1])), 1);
 }
 
+int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vectors) {
+  enum { INPUTS = 3, WEIGHTS = 5 }; /* the registers for input vectors, and the most for the weights of a vector */
+  return min_i64((t->registers - INPUTS - min_i64(taps, WEIGHTS) * vectors) / vectors, EMIT_GEMM_SUMS / vectors);
+}
+
+/* Returns the width of tiles for rows whose length is an argument and likely to be n: a power of two, so that few
+ * functions serve all convolutions. */
+static int64_t usual_width(int64_t n, int64_t most) {
+  int64_t width = 1;
+  while (2 * width <= min_i64(n, most)) {
+    width *= 2;
+  }
+  return width;
+}
+
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads) {
-  enum {
-    OTHERS = 3,
-    LONGEST = 4096
-  }; /* OTHERS: registers for input vectors; LONGEST: the most multiplications in straight code */
+  enum { LONGEST = 4096 }; /* the most multiplications in straight code */
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {
     d->lanes /= 2;
   }
-  int64_t held = min_i64(d->taps[1], 5) * vectors, most = (t->registers - OTHERS - held) / vectors;
   int64_t positions = likely_positions(dims, d);
-  most = min_i64(most, min_i64(positions, EMIT_GEMM_SUMS / vectors));
+  int64_t most = min_i64(depthwise_most_positions(t, d->taps[1], vectors), positions);
   d->vectors = vectors;
   if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
     return false;
   }
-  d->width = even_width(positions, most);
+  bool has_runs = emit_depthwise_has_runs(d);
+  d->width = has_runs ? even_width(positions, most) : usual_width(positions, most);
   d->parts = choose_parts(d, threads);
-  int n = emit_depthwise_has_runs(d) ? emit_depthwise_runs(d, runs) : 2;
+  int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
   return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
 }
 

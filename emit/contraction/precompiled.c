@@ -1,6 +1,7 @@
 /* precompiled.c - see precompiled.h. */
 #include "emit/contraction/precompiled.h"
 
+#include "emit/contraction/depthwise_internal.h"
 #include "emit/contraction/winograd_internal.h"
 #include "emit/kernel/module.h"
 #include "emit/product/macro_kernel.h"
@@ -58,12 +59,35 @@ static void add_transforms(const emit_ir *w, int64_t r0, int64_t r1) {
   }
 }
 
+/* --- depthwise convolutions --- */
+
+/* Adds the functions for rows of any length, with tiles of all widths that are chosen. */
+static void add_depthwise(const emit_ir *w, depthwise_code code) {
+  int64_t most = depthwise_most_positions(w->target, code.taps, code.vectors);
+  for (int64_t width = 1; width <= most; width *= 2) {
+    const depthwise_rows rows = {code, width};
+    add_function(w, depthwise_rows_function(w, &rows));
+  }
+}
+
+static void add_all_depthwise(const emit_ir *w) {
+  enum { MOST_TAPS = 7, MOST_STRIDE = 2, MOST_VECTORS = 4 };
+  for (int64_t taps = 3; taps <= MOST_TAPS; taps += 2) {
+    for (int64_t stride = 1; stride <= MOST_STRIDE; stride++) {
+      for (int vectors = 1; vectors <= MOST_VECTORS; vectors++) {
+        add_depthwise(w, (depthwise_code){DTYPE_F32, DTYPE_F32, 1, taps, stride, 1, w->target->lanes, vectors});
+      }
+    }
+  }
+}
+
 void emit_write_precompiled(emit_module *m) {
   const emit_ir *w = emit_module_ir_of(m);
   add_function(w, emit_macro_kernel);
   add_function(w, emit_copy_record);
   add_lines(w);
   add_blocks(w);
+  add_all_depthwise(w);
   for (int64_t r0 = 1; r0 <= EMIT_WINOGRAD_MOST_TAPS; r0++) {
     for (int64_t r1 = 1; r1 <= EMIT_WINOGRAD_MOST_TAPS; r1++) {
       add_transforms(w, r0, r1);

@@ -98,3 +98,64 @@ void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *argu
   LLVMBuildCall2(w->builder, emit_shared_type(w, f->parameters), function, arguments, (unsigned)strlen(f->parameters),
                  "");
 }
+
+/* --- records --- */
+
+LLVMValueRef emit_record_at(const emit_ir *w, LLVMValueRef record, LLVMValueRef k) {
+  return LLVMBuildInBoundsGEP2(w->builder, w->i64, record, &k, 1, "");
+}
+
+LLVMValueRef emit_record_number(const emit_ir *w, LLVMValueRef record, int k) {
+  return LLVMBuildLoad2(w->builder, w->i64, emit_record_at(w, record, emit_i64(w, k)), "");
+}
+
+LLVMValueRef emit_record_pointer(const emit_ir *w, LLVMValueRef record, int k) {
+  return LLVMBuildLoad2(w->builder, w->ptr, emit_record_at(w, record, emit_i64(w, k)), "");
+}
+
+static void write_copy(emit_ir *w, const void *data) {
+  (void)data;
+  LLVMValueRef p[3];
+  LLVMGetParams(w->function, p);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), p[2], 1, true, 0, NULL);
+  LLVMValueRef entry = LLVMBuildLoad2(w->builder, w->i64, emit_record_at(w, p[1], l.iv), "");
+  LLVMBuildStore(w->builder, entry, emit_record_at(w, p[0], l.iv));
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+/* Copies a number of entries to a record from another one. */
+const emit_shared emit_copy_record = {"copy_record", "ppi", write_copy, NULL};
+
+/* Returns a table of the module with these entries. */
+static LLVMValueRef constant_record(const emit_ir *w, int n, LLVMValueRef *entries) {
+  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, (uint64_t)n), "record");
+  LLVMSetInitializer(table, LLVMConstArray2(w->i64, entries, (uint64_t)n));
+  LLVMSetLinkage(table, LLVMPrivateLinkage);
+  LLVMSetGlobalConstant(table, true);
+  LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
+  LLVMSetAlignment(table, 8);
+  return table;
+}
+
+/* The stores of the entries that are not constants are volatile, since LLVM would otherwise spend a lot of time on
+ * merging them. */
+LLVMValueRef emit_record(const emit_ir *w, int n, LLVMValueRef *entries) {
+  LLVMValueRef *constants = ARENA_NEW_N(w->arena, LLVMValueRef, n);
+  LLVMValueRef record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, n), "");
+  LLVMSetAlignment(record, 8);
+  for (int k = 0; k < n; k++) {
+    constants[k] = entries[k] && LLVMIsAConstantInt(entries[k]) ? entries[k] : emit_i64(w, 0);
+  }
+  LLVMValueRef copy[] = {record, constant_record(w, n, constants), emit_i64(w, n)};
+  emit_call_shared(w, &emit_copy_record, copy);
+  for (int k = 0; k < n; k++) {
+    if (entries[k] && entries[k] != constants[k]) {
+      LLVMValueRef store = LLVMBuildStore(w->builder, entries[k], emit_record_at(w, record, emit_i64(w, k)));
+      LLVMSetAlignment(store, 8);
+      LLVMSetVolatile(store, true);
+    }
+  }
+  return record;
+}

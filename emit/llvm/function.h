@@ -36,4 +36,14 @@ LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);
 /* Writes a call of it. */
 void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments);
 
+/* Returns a table of n entries of 8 bytes, pointers and i64, on the stack of the function that is being written: the
+ * arguments of a shared function that takes many.  An entry may be NULL if it is never read.  Constants are copied from
+ * a table of the module, by the shared function emit_copy_record. */
+LLVMValueRef emit_record(const emit_ir *w, int n, LLVMValueRef *entries);
+extern const emit_shared emit_copy_record;
+/* Return the address of entry k of a record, and the integer or pointer that the entry is. */
+LLVMValueRef emit_record_at(const emit_ir *w, LLVMValueRef record, LLVMValueRef k);
+LLVMValueRef emit_record_number(const emit_ir *w, LLVMValueRef record, int k);
+LLVMValueRef emit_record_pointer(const emit_ir *w, LLVMValueRef record, int k);
+
 #endif

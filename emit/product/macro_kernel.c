@@ -12,21 +12,12 @@ typedef struct macro_kernel {
   LLVMValueRef outer, a, row;                 /* the iteration of the loops around the blocks; its A and rows */
 } macro_kernel;
 
-static LLVMValueRef at(const emit_ir *w, LLVMValueRef table, LLVMValueRef entry) {
-  return LLVMBuildInBoundsGEP2(w->builder, w->i64, table, &entry, 1, "");
-}
-
-static LLVMValueRef number_at(const emit_ir *w, LLVMValueRef table, int entry) {
-  return LLVMBuildLoad2(w->builder, w->i64, at(w, table, emit_i64(w, entry)), "");
-}
-
 static LLVMValueRef number_of(const macro_kernel *m, int entry) {
-  return number_at(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
+  return emit_record_number(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
 }
 
 static LLVMValueRef pointer_of(const macro_kernel *m, int entry) {
-  LLVMValueRef from = at(m->w, m->parameters[EMIT_MACRO_RECORD], emit_i64(m->w, entry));
-  return LLVMBuildLoad2(m->w->builder, m->w->ptr, from, "");
+  return emit_record_pointer(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
 }
 
 static LLVMValueRef minus(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
@@ -48,7 +39,7 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   const emit_ir *w = m->w;
   LLVMValueRef buffers = pointer_of(m, EMIT_RECORD_BUFFERS), args = pointer_of(m, EMIT_RECORD_ARGS);
   LLVMValueRef tile = pointer_of(m, EMIT_RECORD_TILE);
-  LLVMValueRef loops = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
+  LLVMValueRef loops = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
   LLVMValueRef a = after(w, m->a, product(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
   LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
   LLVMBuildCall2(w->builder, emit_shared_type(w, EMIT_MICRO_TYPES), m->micro, sum, EMIT_MICRO_PARAMETERS, "");
@@ -62,11 +53,11 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
  * its blocks. */
 static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   const emit_ir *w = m->w;
-  LLVMValueRef rungs = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  LLVMValueRef rungs = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), m->rung_number, 1, false, 1, &n);
-  LLVMValueRef rung = at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
-  LLVMValueRef left = LLVMBuildURem(w->builder, l.carried[0], number_at(w, rung, EMIT_RUNG_ROWS), "");
+  LLVMValueRef rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
+  LLVMValueRef left = LLVMBuildURem(w->builder, l.carried[0], emit_record_number(w, rung, EMIT_RUNG_ROWS), "");
   emit_loop_end(w, &l, &left);
   return l.carried[0];
 }
@@ -87,14 +78,14 @@ static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef e
 /* Returns the offset in A, in bytes, of iteration m->outer of the loops around the blocks. */
 static LLVMValueRef outside_offset(const macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef levels = at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_OUTSIDE));
+  LLVMValueRef levels = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_OUTSIDE));
   LLVMValueRef start[] = {m->outer, emit_i64(w, 0)};
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), number_of(m, EMIT_RECORD_N_OUTSIDE), 1, false, 2, start);
-  LLVMValueRef level = at(w, levels, emit_times(w, l.iv, 2)), n = number_at(w, level, 0);
+  LLVMValueRef level = emit_record_at(w, levels, emit_times(w, l.iv, 2)), n = emit_record_number(w, level, 0);
   LLVMValueRef digit = LLVMBuildURem(w->builder, l.carried[0], n, "");
   LLVMValueRef next[] = {quotient(w, l.carried[0], n),
-                         emit_add(w, l.carried[1], product(w, digit, number_at(w, level, 1)))};
+                         emit_add(w, l.carried[1], product(w, digit, emit_record_number(w, level, 1)))};
   emit_loop_end(w, &l, next);
   return l.carried[1];
 }
@@ -121,13 +112,14 @@ static void write_outer_loop(macro_kernel *m) {
 /* Sets what belongs to column number `number` of blocks. */
 static void set_column(macro_kernel *m, LLVMValueRef number) {
   const emit_ir *w = m->w;
-  LLVMValueRef wide = number_at(w, m->rung, EMIT_RUNG_WIDTHS), narrow = number_at(w, m->rung, EMIT_RUNG_WIDTHS + 1);
-  LLVMValueRef n_wide = number_at(w, m->rung, EMIT_RUNG_N_WIDE);
+  LLVMValueRef wide = emit_record_number(w, m->rung, EMIT_RUNG_WIDTHS),
+               narrow = emit_record_number(w, m->rung, EMIT_RUNG_WIDTHS + 1);
+  LLVMValueRef n_wide = emit_record_number(w, m->rung, EMIT_RUNG_N_WIDE);
   LLVMValueRef is_narrow = emit_icmp(w, LLVMIntSGE, number, n_wide), lanes = number_of(m, EMIT_RECORD_LANES);
   LLVMValueRef extra = product(w, emit_lesser(w, number, n_wide), minus(w, wide, narrow));
   LLVMValueRef vector = emit_add(w, product(w, number, narrow), extra), column = product(w, vector, lanes);
   LLVMValueRef which = LLVMBuildZExt(w->builder, is_narrow, w->i64, "");
-  LLVMValueRef micro = at(w, m->rung, emit_add(w, which, emit_i64(w, EMIT_RUNG_MICRO)));
+  LLVMValueRef micro = emit_record_at(w, m->rung, emit_add(w, which, emit_i64(w, EMIT_RUNG_MICRO)));
   m->micro = LLVMBuildLoad2(w->builder, w->ptr, micro, "");
   m->b = after(w, m->parameters[EMIT_MACRO_B], product(w, vector, number_of(m, EMIT_RECORD_VECTOR_BYTES)));
   m->first_column = emit_add(w, m->parameters[EMIT_MACRO_FIRST_COLUMN], column);
@@ -137,7 +129,7 @@ static void set_column(macro_kernel *m, LLVMValueRef number) {
 
 static void write_columns(macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef steps = number_of(m, EMIT_RECORD_COLUMN_STEPS), n = number_at(w, m->rung, EMIT_RUNG_N);
+  LLVMValueRef steps = number_of(m, EMIT_RECORD_COLUMN_STEPS), n = emit_record_number(w, m->rung, EMIT_RUNG_N);
   LLVMValueRef each = quotient(w, emit_add(w, n, minus(w, steps, emit_i64(w, 1))), steps);
   LLVMValueRef from = product(w, m->parameters[EMIT_MACRO_COLUMN_STEP], each);
   emit_loop l;
@@ -156,43 +148,15 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMGetParams(w->function, m.parameters);
   emit_divide_plainly(w);
   w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
-  LLVMValueRef rungs = at(w, m.parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  LLVMValueRef rungs = emit_record_at(w, m.parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), number_of(&m, EMIT_RECORD_N_RUNGS), 1, true, 0, NULL);
   m.rung_number = l.iv;
-  m.rung = at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
-  m.rows = number_at(w, m.rung, EMIT_RUNG_ROWS);
+  m.rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
+  m.rows = emit_record_number(w, m.rung, EMIT_RUNG_ROWS);
   write_columns(&m);
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
 
 const emit_shared emit_macro_kernel = {"macro_kernel", "pppiiiii", write_body, NULL};
-
-/* --- the record --- */
-
-static void write_copy(emit_ir *w, const void *data) {
-  (void)data;
-  LLVMValueRef to = LLVMGetParam(w->function, 0), from = LLVMGetParam(w->function, 1);
-  emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, EMIT_RECORD_ENTRIES), 1, true, 0, NULL);
-  LLVMBuildStore(w->builder, LLVMBuildLoad2(w->builder, w->i64, at(w, from, l.iv), ""), at(w, to, l.iv));
-  emit_loop_end(w, &l, NULL);
-  LLVMBuildRetVoid(w->builder);
-}
-
-const emit_shared emit_copy_record = {"copy_record", "pp", write_copy, NULL};
-
-void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]) {
-  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, EMIT_RECORD_ENTRIES), "record");
-  LLVMSetInitializer(table, LLVMConstArray2(w->i64, constants, EMIT_RECORD_ENTRIES));
-  LLVMSetLinkage(table, LLVMPrivateLinkage);
-  LLVMSetGlobalConstant(table, true);
-  LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
-  LLVMSetAlignment(table, 8);
-  emit_call_shared(w, &emit_copy_record, (LLVMValueRef[]){record, table});
-}
-
-void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]) {
-  emit_call_shared(w, &emit_macro_kernel, arguments);
-}

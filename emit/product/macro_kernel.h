@@ -63,14 +63,7 @@ enum {
   EMIT_RECORD_ENTRIES = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2
 };
 
-/* The macro-kernel, and the function that copies the constant entries of a record. */
-extern const emit_shared emit_macro_kernel, emit_copy_record;
-
-/* Writes a call of the macro-kernel. */
-void emit_macro_kernel_call(const emit_ir *w, LLVMValueRef arguments[EMIT_MACRO_PARAMETERS]);
-
-/* Writes code that sets the entries of `record` to constants, which are in a table of the module. */
-void emit_macro_kernel_copy_record(const emit_ir *w, LLVMValueRef record, LLVMValueRef constants[EMIT_RECORD_ENTRIES]);
+extern const emit_shared emit_macro_kernel;
 
 /* The parameters of an epilogue. */
 enum {

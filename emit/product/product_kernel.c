@@ -260,36 +260,12 @@ static void put_entries(kernel *x) {
   put_loops(x);
 }
 
-/* Writes the record of the macro-kernel's calls (macro_kernel.h): copies its constant entries, and stores the others.
- * The stores are volatile, since LLVM would otherwise spend a lot of time on merging them. */
-static void write_record(kernel *x) {
-  const emit_ir *w = x->k.w.e.w;
-  LLVMValueRef constants[EMIT_RECORD_ENTRIES];
-  put_entries(x);
-  x->record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, EMIT_RECORD_ENTRIES), "");
-  LLVMSetAlignment(x->record, 8);
-  for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
-    bool constant = x->entries[k] && LLVMIsAConstantInt(x->entries[k]);
-    constants[k] = constant ? x->entries[k] : emit_i64(w, 0);
-    x->entries[k] = constant ? NULL : x->entries[k];
-  }
-  emit_macro_kernel_copy_record(w, x->record, constants);
-  for (int k = 0; k < EMIT_RECORD_ENTRIES; k++) {
-    if (x->entries[k]) {
-      LLVMValueRef at = emit_i64(w, k), to = LLVMBuildInBoundsGEP2(w->builder, w->i64, x->record, &at, 1, "");
-      LLVMValueRef store = LLVMBuildStore(w->builder, x->entries[k], to);
-      LLVMSetAlignment(store, 8);
-      LLVMSetVolatile(store, true);
-    }
-  }
-}
-
 static void call_macro_kernel(const kernel *x, const step *s) {
   const emit_indexer *e = &x->k.w.e.x;
   LLVMValueRef column = emit_times_size(e, s->group, x->k.p->columns);
   LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {x->record, s->a,        s->b,      s->first_row,
                                                    column,    s->row_from, s->row_to, s->column_step};
-  emit_macro_kernel_call(e->w, arguments);
+  emit_call_shared(e->w, &emit_macro_kernel, arguments);
 }
 
 /* --- the steps of the grid --- */
@@ -379,7 +355,8 @@ static void write_product(kernel *x) {
   emit_product_blocks_begin(k);
   if (k->rows.ladder) {
     emit_compile_quickly(w);
-    write_record(x);
+    put_entries(x);
+    x->record = emit_record(w, EMIT_RECORD_ENTRIES, x->entries);
   }
   emit_loop l;
   emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);

@@ -1,0 +1,109 @@
+/* depthwise_internal.h - declarations for the files that write depthwise.h's kernels: sums of products of a tile, and
+ * the function that computes rows of the result whose length is an argument.  For the files depthwise*.c and
+ * precompiled.c only. */
+#ifndef EMIT_CONTRACTION_DEPTHWISE_INTERNAL_H
+#define EMIT_CONTRACTION_DEPTHWISE_INTERNAL_H
+
+#include "emit/contraction/depthwise.h"
+#include "emit/llvm/function.h"
+#include "emit/product/gemm.h"
+
+enum { DEPTHWISE_MOST_TAPS = 16 }; /* the most taps along a dimension */
+
+/* --- sums of products --- */
+
+/* What the code of a tile's sums depends on, besides the tile's width. */
+typedef struct depthwise_code {
+  dtype type, input; /* as in emit_depthwise */
+  int64_t group;
+  int64_t taps, stride, dilation; /* of positions in a row */
+  int lanes, vectors;
+} depthwise_code;
+
+/* A tile whose sums are written: `code.vectors` vectors of channels by `width` positions of a row of the result. */
+typedef struct depthwise_tile {
+  LLVMValueRef line, taps; /* the addresses of the first input element that the tile reads, and of the weights */
+  LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
+  LLVMValueRef channels;                   /* i64: the number of channels */
+  LLVMValueRef line_distance; /* i64: the distance in elements between the input rows of two rows of taps */
+  int64_t width;
+  /* If `inside` is false, the tile begins at position `first` of a row and reads columns [0, in) of the input; column 0
+   * is read by tap `low` of position 0. */
+  bool inside;
+  int64_t first, low, in;
+  LLVMValueRef from, to; /* if `from` is not NULL, the tile is one position, of which taps [from, to) are inside */
+} depthwise_tile;
+
+LLVMTypeRef depthwise_sums_type(const emit_ir *w, const depthwise_code *c);
+
+/* Sets `sums` to the tile's sums of products over rows [from, to) of the taps: of position i and vector v,
+ * sums[i * vectors + v]. */
+void depthwise_add_rows(const emit_ir *w, const depthwise_code *c, const depthwise_tile *t, LLVMValueRef from,
+                        LLVMValueRef to, LLVMValueRef *sums);
+
+/* Returns the address of element `at` after `base`.  It may lie outside of the array if nothing is read there. */
+LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLVMValueRef at);
+
+/* --- rows whose length is an argument --- */
+
+/* The shared function that computes rows of the result for some vectors of channels:
+ *
+ *     void f(record, image, row_from, row_to, vector)
+ *
+ * A row has two kinds of tiles: tiles of `width` positions, whose taps are all inside of the input, and for all other
+ * positions tiles of one position, whose taps are a loop.  For each tile, the function stores the sums, position by
+ * position, and calls the kernel's epilogue:
+ *
+ *     void epilogue(buffers, args, tile, image, row, place, positions, vector, vectors)
+ *
+ * for `positions` positions from `place` on and `vectors` vectors of channels from number `vector` on. */
+typedef struct depthwise_rows {
+  depthwise_code code;
+  int64_t width;
+} depthwise_rows;
+
+/* The entries of the record (emit_record). */
+enum {
+  DEPTHWISE_BUFFERS,
+  DEPTHWISE_ARGS,
+  DEPTHWISE_EPILOGUE,
+  DEPTHWISE_TILE,
+  DEPTHWISE_WATCH, /* what onnx_xla_expired takes */
+  DEPTHWISE_X,
+  DEPTHWISE_WEIGHTS,
+  DEPTHWISE_CHANNELS,
+  DEPTHWISE_IN_ROWS,
+  DEPTHWISE_IN_COLUMNS,
+  DEPTHWISE_OUT_COLUMNS,
+  DEPTHWISE_TAP_ROWS,
+  DEPTHWISE_ROW_STRIDE,
+  DEPTHWISE_ROW_DILATION,
+  DEPTHWISE_LOW_ROWS,
+  DEPTHWISE_LOW_COLUMNS,
+  DEPTHWISE_OVERLAPS, /* 1 if elements of results may be computed twice, otherwise 0 */
+  DEPTHWISE_ENTRIES
+};
+
+/* The parameters of the epilogue. */
+enum {
+  DEPTHWISE_EPILOGUE_TILE = 2,
+  DEPTHWISE_EPILOGUE_IMAGE,
+  DEPTHWISE_EPILOGUE_ROW,
+  DEPTHWISE_EPILOGUE_PLACE,
+  DEPTHWISE_EPILOGUE_POSITIONS,
+  DEPTHWISE_EPILOGUE_VECTOR,
+  DEPTHWISE_EPILOGUE_VECTORS,
+  DEPTHWISE_EPILOGUE_PARAMETERS
+};
+#define DEPTHWISE_EPILOGUE_TYPES "pppiiiiii" /* emit_shared.parameters */
+
+/* Returns the most positions of a tile whose sums the registers can hold. */
+int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vectors);
+
+/* Returns the function; *rows is borrowed. */
+emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows);
+
+/* Returns the first channel of a vector, which is moved back where it would reach beyond the last channel. */
+LLVMValueRef depthwise_channel(const emit_ir *w, LLVMValueRef vector, int lanes, LLVMValueRef channels);
+
+#endif

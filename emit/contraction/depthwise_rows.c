@@ -1,0 +1,165 @@
+/* depthwise_rows.c - the function that computes rows whose length is an argument; see depthwise_internal.h. */
+#include "emit/contraction/depthwise_internal.h"
+
+#include "emit/product/arithmetic.h"
+
+enum { ROWS_RECORD, ROWS_IMAGE, ROWS_FROM, ROWS_TO, ROWS_VECTOR, ROWS_PARAMETERS };
+
+typedef struct writing {
+  const emit_ir *w;
+  const depthwise_rows *rows;
+  LLVMValueRef parameters[ROWS_PARAMETERS];
+  LLVMValueRef row, line; /* the row of the result; the address of the input row that row 0 of the taps reads */
+  LLVMValueRef from, to;  /* the rows of taps that lie in the input */
+  depthwise_tile tile;    /* what all tiles have in common */
+} writing;
+
+static LLVMValueRef number(const writing *g, int64_t n) { return emit_i64(g->w, n); }
+static LLVMValueRef number_of(const writing *g, int entry) {
+  return emit_record_number(g->w, g->parameters[ROWS_RECORD], entry);
+}
+static LLVMValueRef pointer_of(const writing *g, int entry) {
+  return emit_record_pointer(g->w, g->parameters[ROWS_RECORD], entry);
+}
+static LLVMValueRef plus(const writing *g, LLVMValueRef x, LLVMValueRef y) { return emit_add(g->w, x, y); }
+static LLVMValueRef minus(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWSub(g->w->builder, x, y, "");
+}
+static LLVMValueRef times(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWMul(g->w->builder, x, y, "");
+}
+
+/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
+static LLVMValueRef divide_up(const writing *g, LLVMValueRef n, LLVMValueRef by) {
+  LLVMValueRef up = plus(g, emit_greater(g->w, n, number(g, 0)), minus(g, by, number(g, 1)));
+  return LLVMBuildUDiv(g->w->builder, up, by, "");
+}
+
+/* Returns the number of taps, of `taps`, that lie before `distance` elements of a dimension; 0 if that is negative. */
+static LLVMValueRef taps_before(const writing *g, LLVMValueRef distance, LLVMValueRef dilation, LLVMValueRef taps) {
+  return emit_lesser(g->w, divide_up(g, distance, dilation), taps);
+}
+
+/* --- tiles --- */
+
+/* Returns the column of the input that the first tap of a position reads; it may be padding. */
+static LLVMValueRef column_of(const writing *g, LLVMValueRef place) {
+  return minus(g, emit_times(g->w, place, g->rows->code.stride), number_of(g, DEPTHWISE_LOW_COLUMNS));
+}
+
+/* Writes the sums of a tile that begins at `place`, and the call of the epilogue. */
+static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, LLVMValueRef column) {
+  const depthwise_code *c = &g->rows->code;
+  const emit_ir *w = g->w;
+  LLVMValueRef sums[EMIT_GEMM_SUMS], tile = pointer_of(g, DEPTHWISE_TILE);
+  t->line = depthwise_address(w, c->input, g->line, times(g, column, t->channels));
+  depthwise_add_rows(w, c, t, g->from, g->to, sums);
+  for (int64_t k = 0; k < t->width * c->vectors; k++) {
+    LLVMValueRef at = number(g, k);
+    LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, c), tile, &at, 1, "");
+    LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], to), 64 < c->lanes * 4 ? 64 : (unsigned)c->lanes * 4);
+  }
+  LLVMValueRef arguments[DEPTHWISE_EPILOGUE_PARAMETERS] = {pointer_of(g, DEPTHWISE_BUFFERS),
+                                                           pointer_of(g, DEPTHWISE_ARGS),
+                                                           tile,
+                                                           g->parameters[ROWS_IMAGE],
+                                                           g->row,
+                                                           place,
+                                                           number(g, t->width),
+                                                           g->parameters[ROWS_VECTOR],
+                                                           number(g, c->vectors)};
+  LLVMBuildCall2(w->builder, emit_shared_type(w, DEPTHWISE_EPILOGUE_TYPES), pointer_of(g, DEPTHWISE_EPILOGUE),
+                 arguments, DEPTHWISE_EPILOGUE_PARAMETERS, "");
+}
+
+/* Writes a tile all of whose taps are inside of the input. */
+static void write_inside(const writing *g, LLVMValueRef place) {
+  depthwise_tile t = g->tile;
+  t.width = g->rows->width;
+  t.inside = true;
+  write_tile(g, &t, place, column_of(g, place));
+}
+
+/* Writes one position that may read padding: only the taps along the row that are inside of the input are added up. */
+static void write_position(const writing *g, LLVMValueRef place) {
+  const depthwise_code *c = &g->rows->code;
+  depthwise_tile t = g->tile;
+  LLVMValueRef column = column_of(g, place), dilation = number(g, c->dilation), taps = number(g, c->taps);
+  t.width = 1;
+  t.from = taps_before(g, LLVMBuildNeg(g->w->builder, column, ""), dilation, taps);
+  t.to = taps_before(g, minus(g, number_of(g, DEPTHWISE_IN_COLUMNS), column), dilation, taps);
+  write_tile(g, &t, place, column);
+}
+
+/* --- rows --- */
+
+/* Writes a row: tiles of positions [first, last), all of whose taps are inside of the input, then the other positions
+ * one by one.  The last tile may overlap the tile before it, unless a result overwrites an operand. */
+static void write_row(const writing *g) {
+  const emit_ir *w = g->w;
+  const depthwise_code *c = &g->rows->code;
+  LLVMValueRef n = number_of(g, DEPTHWISE_OUT_COLUMNS), low = number_of(g, DEPTHWISE_LOW_COLUMNS), zero = number(g, 0);
+  LLVMValueRef stride = number(g, c->stride), width = number(g, g->rows->width);
+  LLVMValueRef first = emit_lesser(w, divide_up(g, low, stride), n);
+  LLVMValueRef room = plus(g, number_of(g, DEPTHWISE_IN_COLUMNS), low);
+  room = plus(g, room, number(g, -(c->taps - 1) * c->dilation));
+  LLVMValueRef last = emit_greater(w, first, emit_lesser(w, divide_up(g, room, stride), n));
+  LLVMValueRef tiles = LLVMBuildUDiv(w->builder, minus(g, last, first), width, ""), whole = times(g, tiles, width);
+  /* With overlapping tiles, there is one more if positions are left and there is a whole tile before them. */
+  LLVMValueRef more = emit_icmp(w, LLVMIntSGT, times(g, number_of(g, DEPTHWISE_OVERLAPS), tiles), zero);
+  LLVMValueRef end = emit_select(w, more, last, plus(g, first, whole));
+  emit_loop l;
+  emit_loop_begin(w, &l, first, end, g->rows->width, false, 0, NULL);
+  write_inside(g, emit_lesser(w, l.iv, minus(g, end, width)));
+  emit_loop_end(w, &l, NULL);
+  LLVMValueRef gap = minus(g, end, first);
+  emit_loop_begin(w, &l, zero, minus(g, n, gap), 1, false, 0, NULL);
+  LLVMValueRef before = emit_icmp(w, LLVMIntSLT, l.iv, first);
+  write_position(g, emit_opaque(w, plus(g, l.iv, emit_select(w, before, zero, gap))));
+  emit_loop_end(w, &l, NULL);
+}
+
+/* Finds the rows of taps that lie in the input, and the input row of the first tap. */
+static void find_taps(writing *g) {
+  const emit_ir *w = g->w;
+  LLVMValueRef rows = number_of(g, DEPTHWISE_IN_ROWS), taps = number_of(g, DEPTHWISE_TAP_ROWS);
+  LLVMValueRef dilation = number_of(g, DEPTHWISE_ROW_DILATION);
+  LLVMValueRef first = minus(g, times(g, g->row, number_of(g, DEPTHWISE_ROW_STRIDE)), number_of(g, DEPTHWISE_LOW_ROWS));
+  g->from = taps_before(g, LLVMBuildNeg(w->builder, first, ""), dilation, taps);
+  g->to = taps_before(g, minus(g, rows, first), dilation, taps);
+  LLVMValueRef line = times(g, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.channels);
+  first = plus(g, times(g, g->parameters[ROWS_IMAGE], rows), first);
+  g->line = depthwise_address(w, g->rows->code.input, pointer_of(g, DEPTHWISE_X), times(g, first, line));
+  g->tile.line_distance = times(g, dilation, line);
+}
+
+static void write_body(emit_ir *w, const void *data) {
+  writing g = {.w = w, .rows = data};
+  const depthwise_code *c = &g.rows->code;
+  LLVMGetParams(w->function, g.parameters);
+  emit_divide_plainly(w);
+  w->watch = pointer_of(&g, DEPTHWISE_WATCH);
+  g.tile.taps = pointer_of(&g, DEPTHWISE_WEIGHTS);
+  g.tile.channels = number_of(&g, DEPTHWISE_CHANNELS);
+  for (int v = 0; v < c->vectors; v++) {
+    LLVMValueRef vector = plus(&g, g.parameters[ROWS_VECTOR], number(&g, v));
+    g.tile.channel[v] = depthwise_channel(w, vector, c->lanes, g.tile.channels);
+  }
+  const int64_t row_work = EMIT_POLL / 64; /* an estimate */
+  emit_loop l;
+  emit_loop_begin(w, &l, g.parameters[ROWS_FROM], g.parameters[ROWS_TO], 1, false, 0, NULL);
+  emit_poll(w, l.iv, 1, EMIT_ANY_NUMBER, row_work);
+  g.row = l.iv;
+  find_taps(&g);
+  write_row(&g);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows) {
+  const depthwise_code *c = &rows->code;
+  const char *name = arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%d_k%d_s%d_d%d", (int)rows->width, c->vectors,
+                                  c->lanes, dtype_name(c->type), dtype_name(c->input), (int)c->group, (int)c->taps,
+                                  (int)c->stride, (int)c->dilation);
+  return (emit_shared){name, "piiii", write_body, rows};
+}

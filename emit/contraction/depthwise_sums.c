@@ -1,0 +1,156 @@
+/* depthwise_sums.c - the sums of products of a tile of depthwise.h's convolutions. */
+#include "emit/contraction/depthwise_internal.h"
+#include "emit/llvm/number.h"
+#include "emit/product/arithmetic.h"
+
+typedef struct summing {
+  const emit_ir *ir;
+  const depthwise_code *code;
+  const depthwise_tile *tile;
+} summing;
+
+/* The address may lie outside of the array, so the GEP is not inbounds. */
+LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLVMValueRef at) {
+  return LLVMBuildGEP2(w->builder, emit_memory_type(w, t), base, &at, 1, "");
+}
+
+LLVMTypeRef depthwise_sums_type(const emit_ir *w, const depthwise_code *c) {
+  return emit_vector_type(emit_register_type(w, emit_compute_type(c->type)), c->lanes);
+}
+
+LLVMValueRef depthwise_channel(const emit_ir *w, LLVMValueRef vector, int lanes, LLVMValueRef channels) {
+  return emit_lesser(w, emit_times(w, vector, lanes), LLVMBuildNSWSub(w->builder, channels, emit_i64(w, lanes), ""));
+}
+
+/* Loads a vector of elements and converts them to the type of the sums. */
+static LLVMValueRef load(const summing *s, dtype t, LLVMValueRef from) {
+  const emit_ir *w = s->ir;
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, t), s->code->lanes), from, "");
+  LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
+  v = emit_from_memory(w, t, v);
+  bool bytes = dtype_is_int(t);
+  return bytes ? emit_convert(w, t, s->code->type, (emit_pair){v, NULL}, false, DTYPE_ROUND_NEAREST).v
+               : emit_widen(w, t, v);
+}
+
+/* Returns n times the number of channels. */
+static LLVMValueRef times_channels(const summing *s, int64_t n) { return emit_times(s->ir, s->tile->channels, n); }
+
+/* Loads vector v of the channels whose first one is at `base`. */
+static LLVMValueRef load_channels(const summing *s, dtype t, LLVMValueRef base, int v) {
+  return load(s, t, depthwise_address(s->ir, t, base, s->tile->channel[v]));
+}
+
+/* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
+ * not padding.  `column` is counted from the first column that the tile reads. */
+static bool reads(const summing *s, int64_t i, int64_t k, int64_t column) {
+  const depthwise_code *c = s->code;
+  const depthwise_tile *t = s->tile;
+  int64_t at = (t->first + i) * c->stride - t->low + k * c->dilation;
+  return i * c->stride + k * c->dilation == column && (t->inside || (at >= 0 && at < t->in));
+}
+
+/* Returns a vector in which all lanes of a group have element j of that group of x. */
+static LLVMValueRef spread(const summing *s, LLVMValueRef x, int64_t j) {
+  int from[64], group = (int)s->code->group, lanes = s->code->lanes;
+  for (int lane = 0; lane < lanes; lane++) {
+    from[lane] = lane / group * group + (int)j;
+  }
+  return group == 1 ? x : emit_shuffle(s->ir, x, NULL, from, lanes);
+}
+
+/* Adds the products of one input column, which is at `from`, channel j of each group, to the sums of all positions that
+ * read it. */
+static void add_column(const summing *s, LLVMValueRef from, int64_t column, int64_t j,
+                       LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
+  const int vectors = s->code->vectors;
+  LLVMValueRef x[EMIT_GEMM_VECTORS] = {NULL};
+  for (int64_t k = 0; k < s->code->taps; k++) {
+    for (int64_t i = 0; i < s->tile->width; i++) {
+      for (int v = 0; reads(s, i, k, column) && v < vectors; v++) {
+        LLVMValueRef *sum = &sums[i * vectors + v];
+        if (!x[v]) {
+          x[v] = spread(s, load_channels(s, s->code->input, from, v), j);
+        }
+        *sum = emit_fma(s->ir, x[v], weights[k][v], *sum);
+      }
+    }
+  }
+}
+
+/* Adds the products of one position with taps [from, to) of the tile, for channel j of each group, to the sums. */
+static void add_taps(const summing *s, LLVMValueRef weights, LLVMValueRef line, int64_t j, LLVMValueRef *sums) {
+  const emit_ir *w = s->ir;
+  const depthwise_code *c = s->code;
+  emit_loop l;
+  emit_loop_begin(w, &l, s->tile->from, s->tile->to, 1, false, c->vectors, sums);
+  LLVMValueRef at = LLVMBuildNSWMul(w->builder, l.iv, times_channels(s, c->group), "");
+  at = emit_add(w, at, times_channels(s, j));
+  LLVMValueRef column = LLVMBuildNSWMul(w->builder, l.iv, times_channels(s, c->dilation), "");
+  for (int v = 0; v < c->vectors; v++) {
+    LLVMValueRef weight = load_channels(s, c->type, depthwise_address(w, c->type, weights, at), v);
+    LLVMValueRef x = load_channels(s, c->input, depthwise_address(w, c->input, line, column), v);
+    sums[v] = emit_fma(w, spread(s, x, j), weight, l.carried[v]);
+  }
+  emit_loop_end(w, &l, sums);
+  for (int v = 0; v < c->vectors; v++) {
+    sums[v] = l.carried[v];
+  }
+}
+
+/* Adds the products of the whole tile with the row of taps at `taps`, for channel j of each group, to the sums.  Each
+ * address is computed from the one before, since LLVM would otherwise compute all offsets before the loop and lack
+ * registers for them. */
+static void add_columns(const summing *s, LLVMValueRef taps, LLVMValueRef line, int64_t j, LLVMValueRef *sums) {
+  const depthwise_code *c = s->code;
+  LLVMValueRef weights[DEPTHWISE_MOST_TAPS][EMIT_GEMM_VECTORS];
+  int64_t last = (s->tile->width - 1) * c->stride + (c->taps - 1) * c->dilation;
+  LLVMValueRef from = depthwise_address(s->ir, c->type, taps, times_channels(s, j));
+  for (int64_t k = 0; k < c->taps; k++) {
+    for (int v = 0; v < c->vectors; v++) {
+      weights[k][v] = load_channels(s, c->type, from, v);
+    }
+    from = depthwise_address(s->ir, c->type, from, times_channels(s, c->group));
+  }
+  from = line;
+  for (int64_t column = 0; column <= last; column++) {
+    add_column(s, from, column, j, weights, sums);
+    from = depthwise_address(s->ir, c->input, from, s->tile->channels);
+  }
+}
+
+/* Adds the products with all taps in row `tap` of the kernel to the tile's sums. */
+static void add_row(const summing *s, LLVMValueRef tap, LLVMValueRef *sums) {
+  const emit_ir *w = s->ir;
+  const depthwise_code *c = s->code;
+  const depthwise_tile *t = s->tile;
+  LLVMValueRef offset = LLVMBuildNSWMul(w->builder, tap, times_channels(s, c->taps * c->group), "");
+  LLVMValueRef taps = depthwise_address(w, c->type, t->taps, offset);
+  LLVMValueRef line = depthwise_address(w, c->input, t->line, LLVMBuildNSWMul(w->builder, tap, t->line_distance, ""));
+  for (int64_t j = 0; j < c->group; j++) {
+    if (t->from) {
+      add_taps(s, taps, line, j, sums);
+    } else {
+      add_columns(s, taps, line, j, sums);
+    }
+  }
+}
+
+void depthwise_add_rows(const emit_ir *w, const depthwise_code *c, const depthwise_tile *t, LLVMValueRef from,
+                        LLVMValueRef to, LLVMValueRef *sums) {
+  const summing s = {w, c, t};
+  int n = (int)t->width * c->vectors;
+  emit_loop l;
+  for (int k = 0; k < n; k++) {
+    sums[k] = LLVMConstNull(depthwise_sums_type(w, c));
+  }
+  emit_loop_begin(w, &l, from, to, 1, false, n, sums);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+  add_row(&s, l.iv, sums);
+  emit_loop_end(w, &l, sums);
+  for (int k = 0; k < n; k++) {
+    sums[k] = l.carried[k];
+  }
+}

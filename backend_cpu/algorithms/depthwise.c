@@ -79,6 +79,7 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
 const cpu_algorithm cpu_depthwise_algorithm = {.name = "depthwise",
                                                .takes_sizes = true,
                                                .compile_nanoseconds = 5e6,
-                                               .sized_nanoseconds = 8.5e6,
+                                               .sized_nanoseconds = 2.5e6,
+                                               .shared_nanoseconds = 1e7,
                                                .list_configs = list_configs,
                                                .build = build};

@@ -26,6 +26,7 @@ emit_sources = \
 	emit/contraction/precompiled.c \
 	emit/contraction/winograd.c \
 	emit/contraction/winograd_error.c \
+	emit/contraction/winograd_functions.c \
 	emit/contraction/winograd_multiply.c \
 	emit/contraction/winograd_plan.c \
 	emit/contraction/winograd_transform.c \

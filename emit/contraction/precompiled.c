@@ -85,6 +85,9 @@ void emit_write_precompiled(emit_module *m) {
   const emit_ir *w = emit_module_ir_of(m);
   add_function(w, emit_macro_kernel);
   add_function(w, emit_copy_record);
+  add_function(w, winograd_transform);
+  add_function(w, winograd_finish);
+  add_function(w, winograd_fused);
   add_lines(w);
   add_blocks(w);
   add_all_depthwise(w);

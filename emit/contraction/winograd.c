@@ -1,63 +1,132 @@
 /* winograd.c - the kernels of winograd.h: which range of the grid runs which transforms and products, and the layout
  * of the memory between them. */
 #include "emit/contraction/winograd_internal.h"
-#include "emit/llvm/function.h"
+#include "emit/kernel/execution.h"
 
 static dim v_elements(const winograd *g) { return dim_mul(table(g), emit_winograd_products(g->p), g->p->v_plane); }
 
 static dim m_elements(const winograd *g) { return dim_mul(table(g), emit_winograd_products(g->p), g->p->m_plane); }
 
-/* Writes the loop over slabs (emit_winograd.slab outputs each).  A slab is multiplied and then transformed back while
- * it is in the cache. */
-static void write_slabs(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
+/* Allocates n vectors on the stack. */
+static LLVMValueRef make_room(const winograd *g, int64_t n) {
+  LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
+  LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
+  LLVMSetAlignment(room, 64);
+  return room;
+}
+
+/* --- the epilogue --- */
+
+/* Writes the epilogue for one vector of outputs, from number `output` on, at a position of the result. */
+static void finish_vector(const winograd *g, LLVMValueRef image, LLVMValueRef row, LLVMValueRef column,
+                          LLVMValueRef output, LLVMValueRef value) {
+  emit_element *e = &g->w->e;
+  const shape *s = hlo_shape(g->convolution);
+  uint32_t mark = emit_table_mark(e->x.table);
+  int before = e->x.lanes;
+  e->x.lanes = g->lanes[1];
+  emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
+  emit_axis_at(index, 0, emit_pos_at(image, 1));
+  if (g->p->spatial == 2) {
+    emit_axis_at(index, 1, emit_pos_at(row, 1));
+  }
+  emit_axis_at(index, s->rank - 2, emit_pos_at(column, 1));
+  emit_axis_at(index, s->rank - 1, emit_pos_lanes(output, g->lanes[1] > 1, 1));
+  emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
+  emit_store_roots(g->w, index);
+  e->x.lanes = before;
+  emit_table_release(e->x.table, mark);
+}
+
+static LLVMValueRef write_epilogue(const winograd *g) {
+  LLVMValueRef p[WINOGRAD_EPILOGUE_PARAMETERS];
+  emit_outer_function outer;
+  emit_loop rows, columns;
+  emit_writer_enter(g->w, "epilogue", WINOGRAD_EPILOGUE_TYPES, &outer);
+  LLVMGetParams(g->ir->function, p);
+  emit_loop_begin(g->ir, &rows, number(g, 0), p[WINOGRAD_EPILOGUE_ROWS], 1, true, 0, NULL);
+  LLVMValueRef line = address(g, p[WINOGRAD_EPILOGUE_LINE], scaled(g, rows.iv, g->p->m[1] * g->lanes[1]));
+  emit_loop_begin(g->ir, &columns, number(g, 0), p[WINOGRAD_EPILOGUE_COLUMNS], 1, true, 0, NULL);
+  LLVMValueRef value = load(g, address(g, line, scaled(g, columns.iv, g->lanes[1])), g->lanes[1]);
+  finish_vector(g, p[WINOGRAD_EPILOGUE_IMAGE], add(g, p[WINOGRAD_EPILOGUE_ROW], rows.iv),
+                add(g, p[WINOGRAD_EPILOGUE_COLUMN], columns.iv), p[WINOGRAD_EPILOGUE_OUTPUT], value);
+  emit_loop_end(g->ir, &columns, NULL);
+  emit_loop_end(g->ir, &rows, NULL);
+  return emit_writer_leave(g->w, &outer);
+}
+
+/* --- the record of the shared functions --- */
+
+static void put_sizes(const winograd *g, LLVMValueRef *entries) {
   const emit_winograd *p = g->p;
-  int64_t panels = emit_winograd_panels(p), step = p->slab / emit_winograd_panel(p);
-  emit_loop l;
-  emit_loop_begin(g->ir, &l, number(g, 0), number(g, panels), step, true, 0, NULL);
-  LLVMValueRef to = lesser(g, plus(g, l.iv, step), number(g, panels));
-  winograd_multiply(g, n, l.iv, to, v, m);
-  LLVMValueRef end = lesser(g, scaled(g, to, emit_winograd_panel(p)), number(g, p->outputs));
-  winograd_finish(g, first, n, scaled(g, l.iv, emit_winograd_panel(p)), end, m);
-  emit_loop_end(g->ir, &l, NULL);
+  for (int d = 0; d < 2; d++) {
+    entries[WINOGRAD_TILES + d] = size(g, p->tiles[d]);
+    entries[WINOGRAD_IN + d] = size(g, p->in[d]);
+    entries[WINOGRAD_OUT + d] = size(g, p->out[d]);
+    entries[WINOGRAD_LOW + d] = number(g, p->low[d]);
+    entries[WINOGRAD_M + d] = number(g, p->m[d]);
+    entries[WINOGRAD_SIZE + d] = number(g, emit_winograd_size(p, d));
+  }
+  entries[WINOGRAD_CHANNELS] = number(g, p->channels);
+  entries[WINOGRAD_OUTPUTS] = number(g, p->outputs);
+  entries[WINOGRAD_FORWARD_LANES] = number(g, g->lanes[0]);
+  entries[WINOGRAD_BACKWARD_LANES] = number(g, g->lanes[1]);
+  entries[WINOGRAD_V_ROW] = number(g, p->v_row);
+  entries[WINOGRAD_M_ROW] = number(g, p->m_row);
+  entries[WINOGRAD_V_PLANE] = size(g, p->v_plane);
+  entries[WINOGRAD_M_PLANE] = size(g, p->m_plane);
+  entries[WINOGRAD_PRODUCTS] = number(g, emit_winograd_products(p));
+  entries[WINOGRAD_PANELS] = number(g, emit_winograd_panels(p));
+  entries[WINOGRAD_PANEL_COLUMNS] = number(g, emit_winograd_panel(p));
+  entries[WINOGRAD_SLAB] = number(g, p->slab / emit_winograd_panel(p));
+  entries[WINOGRAD_BLOCK] = number(g, p->block);
+  entries[WINOGRAD_PERIOD] = number(g, winograd_period(p));
 }
 
-/* Writes the code that computes the tiles [first, first + n).  V is at address v, and M follows V in memory. */
-static void write_block(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v) {
-  winograd_transform(g, first, n, v);
-  write_slabs(g, first, n, v, address(g, v, size(g, v_elements(g))));
+/* What of the record a kernel needs: the functions of a schedule with or without the transform of the input, the
+ * products, and the transform of results. */
+typedef enum steps { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 } steps;
+
+static LLVMValueRef write_record(const winograd *g, unsigned which) {
+  const winograd_tile forward = winograd_tile_of(g->p, g->lanes[0]), backward = winograd_tile_of(g->p, g->lanes[1]);
+  const winograd_panel panel = winograd_panel_of(g->p);
+  LLVMValueRef entries[WINOGRAD_ENTRIES] = {NULL};
+  put_sizes(g, entries);
+  entries[WINOGRAD_BUFFERS] = LLVMGetParam(g->ir->function, EMIT_BUFFERS);
+  entries[WINOGRAD_ARGS] = LLVMGetParam(g->ir->function, EMIT_ARGS);
+  entries[WINOGRAD_X] = g->x;
+  entries[WINOGRAD_U] = g->u;
+  if (which & TRANSFORM) {
+    const emit_shared f = winograd_forward_function(g->ir, &forward);
+    entries[WINOGRAD_FORWARD] = emit_shared_function(g->ir, &f);
+  }
+  if (which & MULTIPLY) {
+    const emit_shared f = winograd_panel_function(g->ir, &panel);
+    entries[WINOGRAD_PANEL] = emit_shared_function(g->ir, &f);
+  }
+  if (which & FINISH) {
+    const emit_shared f = winograd_backward_function(g->ir, &backward);
+    entries[WINOGRAD_BACKWARD] = emit_shared_function(g->ir, &f);
+    entries[WINOGRAD_EPILOGUE] = write_epilogue(g);
+    entries[WINOGRAD_LINE] = make_room(g, g->p->m[0] * g->p->m[1]);
+  }
+  return emit_record(g->ir, WINOGRAD_ENTRIES, entries);
 }
 
-/* Writes the code for a part whose number of tiles is not a constant: a loop over blocks of about equal size. */
-static void write_blocks_of_size(const winograd *g, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef v) {
-  LLVMBuilderRef b = g->ir->builder;
-  LLVMValueRef tiles = LLVMBuildNSWSub(b, end, begin, "");
-  LLVMValueRef blocks = quotient(g, plus(g, tiles, g->p->block - 1), g->p->block);
-  emit_loop l;
-  emit_loop_begin(g->ir, &l, number(g, 0), blocks, 1, false, 0, NULL);
-  LLVMValueRef from = LLVMBuildUDiv(b, LLVMBuildNSWMul(b, l.iv, tiles, ""), blocks, "");
-  LLVMValueRef to = LLVMBuildUDiv(b, LLVMBuildNSWMul(b, plus(g, l.iv, 1), tiles, ""), blocks, "");
-  from = emit_opaque(g->ir, from);
-  write_block(g, add(g, begin, from), LLVMBuildNSWSub(b, emit_opaque(g->ir, to), from, ""), v);
-  emit_loop_end(g->ir, &l, NULL);
-}
+/* --- schedules --- */
 
-/* Writes the fused kernel.  A step of the grid is a part of the tiles, which is computed block by block. */
+/* Writes the fused kernel.  A step of the grid is a part of the tiles. */
 static void write_fused(const winograd *g, LLVMValueRef scratch) {
   const emit_winograd *p = g->p;
   dim tiles = emit_winograd_all_tiles(table(g), p), n_parts = emit_winograd_count_parts(table(g), p);
-  emit_loop parts, blocks;
+  emit_loop parts;
+  emit_compile_quickly(g->ir);
+  LLVMValueRef record = write_record(g, TRANSFORM | MULTIPLY | FINISH);
   emit_loop_begin(g->ir, &parts, g->w->begin, g->w->end, 1, false, 0, NULL);
   LLVMValueRef begin = quotient(g, scaled(g, parts.iv, tiles), n_parts);
   LLVMValueRef end = quotient(g, scaled(g, plus(g, parts.iv, 1), tiles), n_parts);
   LLVMValueRef v = address(g, scratch, scaled(g, parts.iv, dim_add(table(g), v_elements(g), m_elements(g))));
-  if (dim_is_const(tiles)) {
-    emit_loop_begin(g->ir, &blocks, begin, end, p->block, false, 0, NULL);
-    LLVMValueRef n = lesser(g, LLVMBuildNSWSub(g->ir->builder, end, blocks.iv, ""), number(g, p->block));
-    write_block(g, blocks.iv, n, v);
-    emit_loop_end(g->ir, &blocks, NULL);
-  } else {
-    write_blocks_of_size(g, begin, end, v);
-  }
+  emit_call_shared(g->ir, &winograd_fused, (LLVMValueRef[]){record, begin, end, v});
   emit_loop_end(g->ir, &parts, NULL);
   g->w->info->grid = n_parts;
 }
@@ -110,13 +179,15 @@ static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch)
     }
     return;
   }
-  LLVMValueRef n = LLVMBuildNSWSub(g->ir->builder, g->w->end, g->w->begin, "");
-  int64_t row = phase ? p->m_row : p->v_row;
-  LLVMValueRef rows = address(g, phase ? m : scratch, scaled(g, g->w->begin, row));
+  emit_compile_quickly(g->ir);
+  LLVMValueRef first = g->w->begin, n = LLVMBuildNSWSub(g->ir->builder, g->w->end, first, "");
   if (phase == 0) {
-    winograd_transform(g, g->w->begin, n, rows);
+    LLVMValueRef v = address(g, scratch, scaled(g, first, p->v_row));
+    emit_call_shared(g->ir, &winograd_transform, (LLVMValueRef[]){write_record(g, TRANSFORM), first, n, v});
   } else {
-    winograd_finish(g, g->w->begin, n, number(g, 0), number(g, p->outputs), rows);
+    LLVMValueRef from = number(g, 0), to = number(g, p->outputs);
+    m = address(g, m, scaled(g, first, p->m_row));
+    emit_call_shared(g->ir, &winograd_finish, (LLVMValueRef[]){write_record(g, FINISH), first, n, from, to, m});
   }
   g->w->info->grid = emit_winograd_all_tiles(table(g), p);
 }
@@ -161,14 +232,6 @@ static int lanes_for(int64_t n, int64_t lanes, bool exact) {
   return (int)lanes;
 }
 
-/* Allocates n vectors on the stack. */
-static LLVMValueRef make_room(const winograd *g, int64_t n) {
-  LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
-  LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
-  LLVMSetAlignment(room, 64);
-  return room;
-}
-
 status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                             const emit_winograd *chosen, uint32_t phase, emit_kernel_info *info) {
   emit_writer w;
@@ -185,7 +248,6 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   g.lanes[1] = lanes_for(p.outputs, p.lanes, shared);
   g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
   g.u = emit_writer_buffer(&w, (uint32_t)p.weights);
-  g.line = make_room(&g, p.m[0] * p.m[1]);
   LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
   if (p.phased) {
     write_phase(&g, phase, scratch);

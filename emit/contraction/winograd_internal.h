@@ -16,7 +16,6 @@ typedef struct winograd {
   const emit_ir *ir;
   hlo_value convolution; /* the value from which the epilogue starts */
   LLVMValueRef x, u;     /* the addresses of the input and of the packed weights */
-  LLVMValueRef line;     /* memory on the stack for the results of a tile, before the epilogue */
   int lanes[2];          /* the lanes of vectors along the channels and along the outputs */
 } winograd;
 
@@ -110,30 +109,89 @@ typedef struct winograd_panel {
   int n_ahead;
 } winograd_panel;
 
-/* Return the functions that transform a tile, that transform it back, and that multiply by a panel of weights.  The
- * second argument is borrowed. */
+winograd_panel winograd_panel_of(const emit_winograd *p);
+/* Returns how many rows of V prefetch the same part of the next panel. */
+int64_t winograd_period(const emit_winograd *p);
+
+/* Return the functions that transform one vector of a tile, that transform it back, and that multiply by a panel of
+ * weights; the files say what their parameters are.  The second argument is borrowed. */
 emit_shared winograd_forward_function(const emit_ir *w, const winograd_tile *t);
 emit_shared winograd_backward_function(const emit_ir *w, const winograd_tile *t);
 emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
+#define WINOGRAD_FORWARD_TYPES "piiiipi" /* emit_shared.parameters */
+#define WINOGRAD_BACKWARD_TYPES "pip"
+#define WINOGRAD_PANEL_TYPES "pppiiiii"
+
+/* The other functions serve convolutions of all sizes, which are in a record (emit_record).  They call the functions
+ * above and the kernel's epilogue by pointers in the record:
+ *
+ *     void transform(record, first, n, v)          the input tiles [first, first + n) to rows [0, n) of V
+ *     void finish(record, first, n, from, to, m)   rows [0, n) of M back to the output tiles [first, first + n), and
+ * the epilogue; the columns of M are the outputs [from, to) void fused(record, begin, end, v)            all three
+ * steps for the tiles [begin, end), block by block; M follows V in memory
+ *
+ *     void epilogue(buffers, args, line, image, row, column, rows, columns, output)
+ *
+ * The epilogue is for the vector of outputs from number `output` on, of rows x columns positions from (row, column) on;
+ * its values are in `line`, whose rows have m[1] vectors. */
+extern const emit_shared winograd_transform, winograd_finish, winograd_fused;
+
+/* The entries of the record.  Those of two dimensions are followed by one for the second. */
+enum {
+  WINOGRAD_BUFFERS,
+  WINOGRAD_ARGS,
+  WINOGRAD_EPILOGUE,
+  WINOGRAD_FORWARD,
+  WINOGRAD_BACKWARD,
+  WINOGRAD_PANEL,
+  WINOGRAD_LINE,
+  WINOGRAD_X,
+  WINOGRAD_U,
+  WINOGRAD_TILES,
+  WINOGRAD_IN = WINOGRAD_TILES + 2,
+  WINOGRAD_OUT = WINOGRAD_IN + 2,
+  WINOGRAD_LOW = WINOGRAD_OUT + 2,
+  WINOGRAD_M = WINOGRAD_LOW + 2,
+  WINOGRAD_SIZE = WINOGRAD_M + 2, /* emit_winograd_size */
+  WINOGRAD_CHANNELS = WINOGRAD_SIZE + 2,
+  WINOGRAD_OUTPUTS,
+  WINOGRAD_FORWARD_LANES,
+  WINOGRAD_BACKWARD_LANES,
+  WINOGRAD_V_ROW,
+  WINOGRAD_M_ROW,
+  WINOGRAD_V_PLANE,
+  WINOGRAD_M_PLANE,
+  WINOGRAD_PRODUCTS,
+  WINOGRAD_PANELS,
+  WINOGRAD_PANEL_COLUMNS, /* emit_winograd_panel */
+  WINOGRAD_SLAB,          /* the panels of a slab */
+  WINOGRAD_BLOCK,
+  WINOGRAD_PERIOD, /* winograd_period */
+  WINOGRAD_ENTRIES
+};
+
+/* The parameters of the epilogue. */
+enum {
+  WINOGRAD_EPILOGUE_LINE = 2,
+  WINOGRAD_EPILOGUE_IMAGE,
+  WINOGRAD_EPILOGUE_ROW,
+  WINOGRAD_EPILOGUE_COLUMN,
+  WINOGRAD_EPILOGUE_ROWS,
+  WINOGRAD_EPILOGUE_COLUMNS,
+  WINOGRAD_EPILOGUE_OUTPUT,
+  WINOGRAD_EPILOGUE_PARAMETERS
+};
+#define WINOGRAD_EPILOGUE_TYPES "pppiiiiii"
 
 /* --- functions that one of the files defines and others call --- */
 
 /* Sets p->m for tiles of the size `tile` and the taps p->r.  Returns false if there are no such tiles. */
 bool emit_winograd_choose_tiles(emit_winograd *p, int64_t tile);
 
-/* Transforms the input tiles [first, first + n) into rows [0, n) of V. */
-void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v);
-/* Transforms rows [0, n) of M back into the output tiles [first, first + n), and applies the epilogue.  The columns of
- * M are the outputs [from, to). */
-void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
-                     LLVMValueRef m);
 /* Transforms the weights of one channel for a vector of outputs.  The taps at `from` are a panel apart; the transformed
  * weights at `to` are `plane` elements apart. */
 void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int64_t plane);
 
-/* Multiplies n tiles of V by the panels [from, to) of weights; the products are written to the first panels of M. */
-void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
-                       LLVMValueRef m);
 /* Multiplies rows [0, n) of V by one panel of weights, with n rounded up to whole register blocks. */
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m);
 /* Multiplies n tiles by one panel of weights w that are not transformed yet.  One chunk of channels

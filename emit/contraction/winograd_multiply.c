@@ -61,33 +61,25 @@ static void write_panel(emit_ir *w, const void *data) {
 emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p) {
   const char *name =
       arena_printf(w->arena, "winograd_panel_%dx%dx%d_%d", p->tile.rows, p->tile.vectors, p->tile.lanes, p->n_ahead);
-  return (emit_shared){name, "pppiiiii", write_panel, p};
+  return (emit_shared){name, WINOGRAD_PANEL_TYPES, write_panel, p};
 }
+
+/* Returns the number of blocks of rows. */
+static int64_t row_blocks(const emit_winograd *p) { return ceil_div(p->block, p->rows); }
+
+winograd_panel winograd_panel_of(const emit_winograd *p) {
+  return (winograd_panel){{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, row_blocks(p))};
+}
+
+int64_t winograd_period(const emit_winograd *p) { return p->rows * ceil_div(row_blocks(p), p->vectors); }
 
 void winograd_multiply_panel(const winograd *g, LLVMValueRef n, LLVMValueRef v, LLVMValueRef u, LLVMValueRef m) {
   const emit_winograd *p = g->p;
-  int64_t blocks = ceil_div(p->block, p->rows), shared = ceil_div(blocks, p->vectors);
-  const winograd_panel code = {{(int)p->rows, (int)p->vectors, (int)p->lanes}, (int)ceil_div(p->vectors, blocks)};
-  const emit_shared function = winograd_panel_function(g->ir, &code);
+  const winograd_panel panel = winograd_panel_of(p);
+  const emit_shared function = winograd_panel_function(g->ir, &panel);
   LLVMValueRef arguments[PANEL_PARAMETERS] = {
-      v, u, m, n, number(g, p->channels), number(g, p->v_row), number(g, p->m_row), number(g, p->rows * shared)};
+      v, u, m, n, number(g, p->channels), number(g, p->v_row), number(g, p->m_row), number(g, winograd_period(p))};
   emit_call_shared(g->ir, &function, arguments);
-}
-
-void winograd_multiply(const winograd *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
-                       LLVMValueRef m) {
-  const emit_winograd *p = g->p;
-  emit_loop products, panels;
-  emit_loop_begin(g->ir, &products, number(g, 0), number(g, emit_winograd_products(p)), 1, true, 0, NULL);
-  LLVMValueRef v_plane = address(g, v, scaled(g, products.iv, p->v_plane));
-  LLVMValueRef m_plane = address(g, m, scaled(g, products.iv, p->m_plane));
-  LLVMValueRef u_plane = address(g, g->u, scaled(g, products.iv, emit_winograd_panels(p) * panel_size(p)));
-  emit_loop_begin(g->ir, &panels, from, to, 1, false, 0, NULL);
-  LLVMValueRef column = scaled(g, LLVMBuildNSWSub(g->ir->builder, panels.iv, from, ""), emit_winograd_panel(p));
-  winograd_multiply_panel(g, n, v_plane, address(g, u_plane, scaled(g, panels.iv, panel_size(p))),
-                          address(g, m_plane, column));
-  emit_loop_end(g->ir, &panels, NULL);
-  emit_loop_end(g->ir, &products, NULL);
 }
 
 /* --- products with the on-the-fly transform of weights --- */

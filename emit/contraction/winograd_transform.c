@@ -242,7 +242,7 @@ static void write_forward(emit_ir *w, const void *data) {
 }
 
 emit_shared winograd_forward_function(const emit_ir *w, const winograd_tile *t) {
-  return (emit_shared){name_of(w, "forward", t), "piiiipi", write_forward, t};
+  return (emit_shared){name_of(w, "forward", t), WINOGRAD_FORWARD_TYPES, write_forward, t};
 }
 
 /* The function that transforms one vector of a tile's outputs back: its address in M, the distance between M's planes,
@@ -283,7 +283,7 @@ static void write_backward(emit_ir *w, const void *data) {
 }
 
 emit_shared winograd_backward_function(const emit_ir *w, const winograd_tile *t) {
-  return (emit_shared){name_of(w, "backward", t), "pip", write_backward, t};
+  return (emit_shared){name_of(w, "backward", t), WINOGRAD_BACKWARD_TYPES, write_backward, t};
 }
 
 /* --- the transform of weights --- */
@@ -303,144 +303,4 @@ void winograd_spread(const winograd *g, LLVMValueRef from, LLVMValueRef to, int6
     spread(g, columns, p->r[1], half[i]);
     store_line(g, half[i], columns, address(g, to, number(g, i * columns * plane)), plane);
   }
-}
-
-/* --- positions of tiles --- */
-
-typedef struct place {
-  LLVMValueRef image, at[2]; /* the image, and the position in the result at which a tile begins */
-} place;
-
-static place place_of(const winograd *g, LLVMValueRef tile) {
-  const emit_winograd *p = g->p;
-  LLVMValueRef line = quotient(g, tile, p->tiles[1]);
-  return (place){.image = quotient(g, line, p->tiles[0]),
-                 .at = {scaled(g, remainder_of(g, line, p->tiles[0]), p->m[0]),
-                        scaled(g, remainder_of(g, tile, p->tiles[1]), p->m[1])}};
-}
-
-/* --- the transform of the input --- */
-
-/* A patch is the part of the input from which one tile is transformed. */
-typedef struct patch {
-  LLVMValueRef start;     /* the offset in the input of its first element, which may lie outside of the input */
-  LLVMValueRef inside[2]; /* i64: bit k is set if row k, or column k, of the patch lies in the input */
-} patch;
-
-/* Returns the bits of patch.inside for a patch that begins at position `at` of dimension d. */
-static LLVMValueRef bits_inside(const winograd *g, int d, LLVMValueRef at) {
-  const emit_winograd *p = g->p;
-  LLVMBuilderRef b = g->ir->builder;
-  int64_t n = emit_winograd_size(p, d);
-  LLVMValueRef zero = number(g, 0), one = number(g, 1);
-  LLVMValueRef from = lesser(g, emit_greater(g->ir, LLVMBuildNSWSub(b, zero, at, ""), zero), number(g, n));
-  LLVMValueRef left = LLVMBuildNSWSub(b, size(g, p->in[d]), at, "");
-  LLVMValueRef to = emit_greater(g->ir, lesser(g, left, number(g, n)), from);
-  return LLVMBuildSub(b, LLVMBuildShl(b, one, to, ""), LLVMBuildShl(b, one, from, ""), "");
-}
-
-/* Begins a loop over [from, to) in vectors of `lanes` and returns the index of the vector's first element.  A vector
- * that would reach beyond n is moved back so that it ends with element n - 1. */
-static LLVMValueRef begin_vectors(const winograd *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, int64_t n,
-                                  int lanes, bool runs) {
-  emit_loop_begin(g->ir, l, from, to, lanes, runs, 0, NULL);
-  return n % lanes ? lesser(g, l->iv, number(g, n - lanes)) : l->iv;
-}
-
-static void transform_tile(const winograd *g, const patch *s, LLVMValueRef to) {
-  const emit_winograd *p = g->p;
-  emit_loop l;
-  LLVMValueRef c = begin_vectors(g, &l, number(g, 0), number(g, p->channels), p->channels, g->lanes[0], true);
-  LLVMValueRef arguments[N_FORWARD] = {
-      [FORWARD_FROM] = address(g, g->x, add(g, s->start, c)),
-      [FORWARD_ROW] = size(g, dim_mul(table(g), p->in[1], p->channels)),
-      [FORWARD_COLUMN] = number(g, p->channels),
-      [FORWARD_ROWS] = s->inside[0],
-      [FORWARD_COLUMNS] = s->inside[1],
-      [FORWARD_TO] = address(g, to, c),
-      [FORWARD_PLANE] = size(g, p->v_plane),
-  };
-  const winograd_tile t = winograd_tile_of(p, g->lanes[0]);
-  const emit_shared function = winograd_forward_function(g->ir, &t);
-  emit_call_shared(g->ir, &function, arguments);
-  emit_loop_end(g->ir, &l, NULL);
-}
-
-void winograd_transform(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v) {
-  const emit_winograd *p = g->p;
-  emit_loop l;
-  emit_loop_begin(g->ir, &l, number(g, 0), n, 1, false, 0, NULL);
-  place from = place_of(g, add(g, first, l.iv));
-  patch s;
-  for (int d = 0; d < 2; d++) {
-    from.at[d] = plus(g, from.at[d], -p->low[d]);
-    s.inside[d] = bits_inside(g, d, from.at[d]);
-  }
-  LLVMValueRef line = add(g, scaled(g, from.image, p->in[0]), from.at[0]);
-  s.start = emit_opaque(g->ir, scaled(g, add(g, scaled(g, line, p->in[1]), from.at[1]), p->channels));
-  transform_tile(g, &s, emit_opaque(g->ir, address(g, v, scaled(g, l.iv, p->v_row))));
-  emit_loop_end(g->ir, &l, NULL);
-}
-
-/* --- the transform of results, and the epilogue --- */
-
-/* Writes the epilogue for the vector of outputs from number k on at row i and column j of the output tile.  The vector
- * is column j of `line`. */
-static void finish_vector(const winograd *g, const place *at, LLVMValueRef i, LLVMValueRef j, LLVMValueRef k,
-                          LLVMValueRef line) {
-  emit_element *e = &g->w->e;
-  const shape *s = hlo_shape(g->convolution);
-  uint32_t mark = emit_table_mark(e->x.table);
-  int before = e->x.lanes;
-  e->x.lanes = g->lanes[1];
-  emit_index *index = emit_index_new(&e->x, s->rank, s->dims);
-  emit_axis_at(index, 0, emit_pos_at(at->image, 1));
-  if (g->p->spatial == 2) {
-    emit_axis_at(index, 1, emit_pos_at(add(g, at->at[0], i), 1));
-  }
-  emit_axis_at(index, s->rank - 2, emit_pos_at(add(g, at->at[1], j), 1));
-  emit_axis_at(index, s->rank - 1, emit_pos_lanes(k, g->lanes[1] > 1, 1));
-  LLVMValueRef value = load(g, address(g, line, scaled(g, j, g->lanes[1])), g->lanes[1]);
-  emit_element_set(e, g->convolution, index, (emit_pair){value, NULL});
-  emit_store_roots(g->w, index);
-  e->x.lanes = before;
-  emit_table_release(e->x.table, mark);
-}
-
-/* Returns how many positions of a tile lie in the result along dimension d. */
-static LLVMValueRef extent_of(const winograd *g, const place *at, int d) {
-  const emit_winograd *p = g->p;
-  LLVMValueRef left = LLVMBuildNSWSub(g->ir->builder, size(g, p->out[d]), at->at[d], "");
-  bool whole = dim_mod(table(g), p->out[d], p->m[d]) == 0;
-  return whole ? number(g, p->m[d]) : lesser(g, left, number(g, p->m[d]));
-}
-
-/* Transforms back one vector of a tile's outputs (from output k on), which begins at address m in the first of M's
- * matrices.  Writes the epilogue for the positions of the tile that lie in the result. */
-static void finish_tile(const winograd *g, const place *at, LLVMValueRef m, LLVMValueRef k) {
-  const int64_t row = g->p->m[1] * g->lanes[1];
-  emit_loop l, c;
-  const winograd_tile t = winograd_tile_of(g->p, g->lanes[1]);
-  const emit_shared function = winograd_backward_function(g->ir, &t);
-  emit_call_shared(g->ir, &function, (LLVMValueRef[N_BACKWARD]){m, size(g, g->p->m_plane), g->line});
-  emit_loop_begin(g->ir, &l, number(g, 0), extent_of(g, at, 0), 1, true, 0, NULL);
-  LLVMValueRef line = address(g, g->line, scaled(g, l.iv, row));
-  emit_loop_begin(g->ir, &c, number(g, 0), extent_of(g, at, 1), 1, true, 0, NULL);
-  finish_vector(g, at, l.iv, c.iv, k, line);
-  emit_loop_end(g->ir, &c, NULL);
-  emit_loop_end(g->ir, &l, NULL);
-}
-
-void winograd_finish(const winograd *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to,
-                     LLVMValueRef m) {
-  const emit_winograd *p = g->p;
-  emit_loop tiles, vectors;
-  emit_loop_begin(g->ir, &tiles, number(g, 0), n, 1, false, 0, NULL);
-  place at = place_of(g, add(g, first, tiles.iv));
-  LLVMValueRef row = address(g, m, scaled(g, tiles.iv, p->m_row));
-  LLVMValueRef k = begin_vectors(g, &vectors, from, to, p->outputs, g->lanes[1], true);
-  LLVMValueRef column = LLVMBuildNSWSub(g->ir->builder, k, from, "");
-  finish_tile(g, &at, emit_opaque(g->ir, address(g, row, column)), k);
-  emit_loop_end(g->ir, &vectors, NULL);
-  emit_loop_end(g->ir, &tiles, NULL);
 }

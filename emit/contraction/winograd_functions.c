@@ -1,0 +1,224 @@
+/* winograd_functions.c - the functions that the kernels of all of Winograd's convolutions share: the transforms of many
+ * tiles, and the fused schedule. */
+#include "emit/contraction/winograd_internal.h"
+
+/* A function that is being written, and its record. */
+typedef struct writing {
+  const emit_ir *w;
+  LLVMValueRef record;
+} writing;
+
+static LLVMValueRef integer(const writing *g, int64_t n) { return emit_i64(g->w, n); }
+static LLVMValueRef number_of(const writing *g, int entry) { return emit_record_number(g->w, g->record, entry); }
+static LLVMValueRef pointer_of(const writing *g, int entry) { return emit_record_pointer(g->w, g->record, entry); }
+static LLVMValueRef sum(const writing *g, LLVMValueRef x, LLVMValueRef y) { return emit_add(g->w, x, y); }
+static LLVMValueRef minus(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWSub(g->w->builder, x, y, "");
+}
+static LLVMValueRef times(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWMul(g->w->builder, x, y, "");
+}
+static LLVMValueRef over(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildUDiv(g->w->builder, x, y, "");
+}
+static LLVMValueRef modulo(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildURem(g->w->builder, x, y, "");
+}
+static LLVMValueRef ceil_over(const writing *g, LLVMValueRef x, LLVMValueRef y) {
+  return over(g, sum(g, x, minus(g, y, integer(g, 1))), y);
+}
+/* The address may lie outside of the array, if nothing is read there: that of a position in the padding. */
+static LLVMValueRef after(const writing *g, LLVMValueRef base, LLVMValueRef elements) {
+  return LLVMBuildGEP2(g->w->builder, g->w->f32, base, &elements, 1, "");
+}
+
+static void call_pointer(const writing *g, int entry, const char *parameters, unsigned n, LLVMValueRef *arguments) {
+  LLVMBuildCall2(g->w->builder, emit_shared_type(g->w, parameters), pointer_of(g, entry), arguments, n, "");
+}
+
+static void begin_body(writing *g, emit_ir *w, LLVMValueRef *parameters) {
+  LLVMGetParams(w->function, parameters);
+  *g = (writing){w, parameters[0]};
+  emit_divide_plainly(w);
+}
+
+/* Begins a loop over the vectors of [from, to), which lie in [0, n), and returns the index of the vector's first
+ * element.  A vector that would reach beyond n is moved back so that it ends with element n - 1. */
+static LLVMValueRef begin_vectors(const writing *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, LLVMValueRef n,
+                                  LLVMValueRef lanes) {
+  emit_loop_begin(g->w, l, integer(g, 0), ceil_over(g, minus(g, to, from), lanes), 1, true, 0, NULL);
+  return emit_lesser(g->w, sum(g, from, times(g, l->iv, lanes)), minus(g, n, lanes));
+}
+
+/* --- positions of tiles --- */
+
+typedef struct place {
+  LLVMValueRef image, at[2]; /* the image, and the position in the result at which a tile begins */
+} place;
+
+static place place_of(const writing *g, LLVMValueRef tile) {
+  LLVMValueRef rows = number_of(g, WINOGRAD_TILES), columns = number_of(g, WINOGRAD_TILES + 1);
+  LLVMValueRef line = over(g, tile, columns);
+  return (place){.image = over(g, line, rows),
+                 .at = {times(g, modulo(g, line, rows), number_of(g, WINOGRAD_M)),
+                        times(g, modulo(g, tile, columns), number_of(g, WINOGRAD_M + 1))}};
+}
+
+/* --- the transform of the input: void f(record, first, n, v) --- */
+
+enum { TRANSFORM_RECORD, TRANSFORM_FIRST, TRANSFORM_N, TRANSFORM_V, TRANSFORM_PARAMETERS };
+
+/* Returns an i64 with bit k set if row k (d is 0), or column k, of a patch that begins at position `at` lies in the
+ * input.  A patch is the part of the input from which one tile is transformed. */
+static LLVMValueRef bits_inside(const writing *g, int d, LLVMValueRef at) {
+  const emit_ir *w = g->w;
+  LLVMValueRef n = number_of(g, WINOGRAD_SIZE + d), zero = integer(g, 0), one = integer(g, 1);
+  LLVMValueRef from = emit_lesser(w, emit_greater(w, minus(g, zero, at), zero), n);
+  LLVMValueRef left = minus(g, number_of(g, WINOGRAD_IN + d), at);
+  LLVMValueRef to = emit_greater(w, emit_lesser(w, left, n), from);
+  return LLVMBuildSub(w->builder, LLVMBuildShl(w->builder, one, to, ""), LLVMBuildShl(w->builder, one, from, ""), "");
+}
+
+static void transform_tile(const writing *g, LLVMValueRef tile, LLVMValueRef to) {
+  place from = place_of(g, tile);
+  LLVMValueRef inside[2], channels = number_of(g, WINOGRAD_CHANNELS), width = number_of(g, WINOGRAD_IN + 1);
+  for (int d = 0; d < 2; d++) {
+    from.at[d] = minus(g, from.at[d], number_of(g, WINOGRAD_LOW + d));
+    inside[d] = bits_inside(g, d, from.at[d]);
+  }
+  LLVMValueRef line = sum(g, times(g, from.image, number_of(g, WINOGRAD_IN)), from.at[0]);
+  LLVMValueRef start = times(g, sum(g, times(g, line, width), from.at[1]), channels);
+  emit_loop l;
+  LLVMValueRef c = begin_vectors(g, &l, integer(g, 0), channels, channels, number_of(g, WINOGRAD_FORWARD_LANES));
+  LLVMValueRef arguments[] = {after(g, pointer_of(g, WINOGRAD_X), sum(g, start, c)),
+                              times(g, width, channels),
+                              channels,
+                              inside[0],
+                              inside[1],
+                              after(g, to, c),
+                              number_of(g, WINOGRAD_V_PLANE)};
+  call_pointer(g, WINOGRAD_FORWARD, WINOGRAD_FORWARD_TYPES, sizeof arguments / sizeof *arguments, arguments);
+  emit_loop_end(g->w, &l, NULL);
+}
+
+static void write_transform(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[TRANSFORM_PARAMETERS];
+  emit_loop l;
+  (void)data;
+  begin_body(&g, w, p);
+  emit_loop_begin(w, &l, integer(&g, 0), p[TRANSFORM_N], 1, false, 0, NULL);
+  LLVMValueRef row = after(&g, p[TRANSFORM_V], times(&g, l.iv, number_of(&g, WINOGRAD_V_ROW)));
+  transform_tile(&g, sum(&g, p[TRANSFORM_FIRST], l.iv), row);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared winograd_transform = {"winograd_transform", "piip", write_transform, NULL};
+
+/* --- the transform of results, and the epilogue: void f(record, first, n, from, to, m) --- */
+
+enum { FINISH_RECORD, FINISH_FIRST, FINISH_N, FINISH_FROM, FINISH_TO, FINISH_M, FINISH_PARAMETERS };
+
+/* Returns how many positions of a tile lie in the result along dimension d. */
+static LLVMValueRef extent_of(const writing *g, const place *at, int d) {
+  LLVMValueRef left = minus(g, number_of(g, WINOGRAD_OUT + d), at->at[d]);
+  return emit_lesser(g->w, left, number_of(g, WINOGRAD_M + d));
+}
+
+static void write_finish(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[FINISH_PARAMETERS];
+  emit_loop tiles, vectors;
+  (void)data;
+  begin_body(&g, w, p);
+  emit_loop_begin(w, &tiles, integer(&g, 0), p[FINISH_N], 1, false, 0, NULL);
+  place at = place_of(&g, sum(&g, p[FINISH_FIRST], tiles.iv));
+  LLVMValueRef row = after(&g, p[FINISH_M], times(&g, tiles.iv, number_of(&g, WINOGRAD_M_ROW)));
+  LLVMValueRef rows = extent_of(&g, &at, 0), columns = extent_of(&g, &at, 1), line = pointer_of(&g, WINOGRAD_LINE);
+  LLVMValueRef k = begin_vectors(&g, &vectors, p[FINISH_FROM], p[FINISH_TO], number_of(&g, WINOGRAD_OUTPUTS),
+                                 number_of(&g, WINOGRAD_BACKWARD_LANES));
+  LLVMValueRef back[] = {after(&g, row, minus(&g, k, p[FINISH_FROM])), number_of(&g, WINOGRAD_M_PLANE), line};
+  call_pointer(&g, WINOGRAD_BACKWARD, WINOGRAD_BACKWARD_TYPES, sizeof back / sizeof *back, back);
+  LLVMValueRef finish[WINOGRAD_EPILOGUE_PARAMETERS] = {pointer_of(&g, WINOGRAD_BUFFERS),
+                                                       pointer_of(&g, WINOGRAD_ARGS),
+                                                       line,
+                                                       at.image,
+                                                       at.at[0],
+                                                       at.at[1],
+                                                       rows,
+                                                       columns,
+                                                       k};
+  call_pointer(&g, WINOGRAD_EPILOGUE, WINOGRAD_EPILOGUE_TYPES, WINOGRAD_EPILOGUE_PARAMETERS, finish);
+  emit_loop_end(w, &vectors, NULL);
+  emit_loop_end(w, &tiles, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared winograd_finish = {"winograd_finish", "piiiip", write_finish, NULL};
+
+/* --- the fused schedule: void f(record, begin, end, v) --- */
+
+enum { FUSED_RECORD, FUSED_BEGIN, FUSED_END, FUSED_V, FUSED_PARAMETERS };
+
+/* Multiplies n tiles of V by the panels [from, to) of weights; the products are written to the first panels of M. */
+static void multiply(const writing *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
+                     LLVMValueRef m) {
+  const emit_ir *w = g->w;
+  LLVMValueRef columns = number_of(g, WINOGRAD_PANEL_COLUMNS), channels = number_of(g, WINOGRAD_CHANNELS);
+  emit_loop products, panels;
+  emit_loop_begin(w, &products, integer(g, 0), number_of(g, WINOGRAD_PRODUCTS), 1, true, 0, NULL);
+  LLVMValueRef v_plane = after(g, v, times(g, products.iv, number_of(g, WINOGRAD_V_PLANE)));
+  LLVMValueRef m_plane = after(g, m, times(g, products.iv, number_of(g, WINOGRAD_M_PLANE)));
+  LLVMValueRef first = times(g, products.iv, number_of(g, WINOGRAD_PANELS));
+  emit_loop_begin(w, &panels, from, to, 1, false, 0, NULL);
+  LLVMValueRef u = times(g, sum(g, first, panels.iv), times(g, channels, columns));
+  LLVMValueRef arguments[] = {v_plane,
+                              after(g, pointer_of(g, WINOGRAD_U), u),
+                              after(g, m_plane, times(g, minus(g, panels.iv, from), columns)),
+                              n,
+                              channels,
+                              number_of(g, WINOGRAD_V_ROW),
+                              number_of(g, WINOGRAD_M_ROW),
+                              number_of(g, WINOGRAD_PERIOD)};
+  call_pointer(g, WINOGRAD_PANEL, WINOGRAD_PANEL_TYPES, sizeof arguments / sizeof *arguments, arguments);
+  emit_loop_end(w, &panels, NULL);
+  emit_loop_end(w, &products, NULL);
+}
+
+/* Writes the loop over slabs (emit_winograd.slab outputs each).  A slab is multiplied and then transformed back while
+ * it is in the cache. */
+static void write_slabs(const writing *g, LLVMValueRef first, LLVMValueRef n, LLVMValueRef v, LLVMValueRef m) {
+  LLVMValueRef panels = number_of(g, WINOGRAD_PANELS), step = number_of(g, WINOGRAD_SLAB);
+  LLVMValueRef columns = number_of(g, WINOGRAD_PANEL_COLUMNS);
+  emit_loop l;
+  emit_loop_begin(g->w, &l, integer(g, 0), ceil_over(g, panels, step), 1, true, 0, NULL);
+  LLVMValueRef from = times(g, l.iv, step), to = emit_lesser(g->w, sum(g, from, step), panels);
+  multiply(g, n, from, to, v, m);
+  LLVMValueRef end = emit_lesser(g->w, times(g, to, columns), number_of(g, WINOGRAD_OUTPUTS));
+  emit_call_shared(g->w, &winograd_finish,
+                   (LLVMValueRef[FINISH_PARAMETERS]){g->record, first, n, times(g, from, columns), end, m});
+  emit_loop_end(g->w, &l, NULL);
+}
+
+/* Writes a loop over blocks of about equal size. */
+static void write_fused(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[FUSED_PARAMETERS];
+  emit_loop l;
+  (void)data;
+  begin_body(&g, w, p);
+  LLVMValueRef v = p[FUSED_V], tiles = minus(&g, p[FUSED_END], p[FUSED_BEGIN]);
+  LLVMValueRef blocks = ceil_over(&g, tiles, number_of(&g, WINOGRAD_BLOCK));
+  LLVMValueRef m = after(&g, v, times(&g, number_of(&g, WINOGRAD_PRODUCTS), number_of(&g, WINOGRAD_V_PLANE)));
+  emit_loop_begin(w, &l, integer(&g, 0), blocks, 1, false, 0, NULL);
+  LLVMValueRef from = over(&g, times(&g, l.iv, tiles), blocks);
+  LLVMValueRef n = minus(&g, over(&g, times(&g, sum(&g, l.iv, integer(&g, 1)), tiles), blocks), from);
+  LLVMValueRef first = sum(&g, p[FUSED_BEGIN], from);
+  emit_call_shared(w, &winograd_transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, first, n, v});
+  write_slabs(&g, first, n, v, m);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared winograd_fused = {"winograd_fused", "piip", write_fused, NULL};

@@ -168,8 +168,8 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
 
 const cpu_algorithm cpu_winograd_algorithm = {.name = "winograd",
                                               .takes_sizes = true,
-                                              .compile_nanoseconds = 3e7,
-                                              .sized_nanoseconds = 6e6,
+                                              .compile_nanoseconds = 4e6,
+                                              .sized_nanoseconds = 3e6,
                                               .shared_nanoseconds = 2.5e7,
                                               .list_configs = list_configs,
                                               .build = build,

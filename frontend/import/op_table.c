@@ -47,15 +47,23 @@ static int compare_name(const onnx_op_row *row, const char *domain, const char *
   return by_name ? by_name : strcmp(row->domain, domain);
 }
 
+/* Returns the first row behind row k that is of another domain.  All rows of a domain have the same pointer. */
+static uint32_t end_of_domain(uint32_t k) {
+  const char *domain = rows[k].domain;
+  while (k < N_ROWS && rows[k].domain == domain) {
+    k++;
+  }
+  return k;
+}
+
 /* The rows of a domain are contiguous and sorted by name, then version, so the name is found by binary search. */
 const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t opset) {
   const onnx_op_row *best = NULL;
-  uint32_t low = 0, high;
+  uint32_t low = 0;
   while (low < N_ROWS && strcmp(rows[low].domain, domain) != 0) {
-    low++;
+    low = end_of_domain(low);
   }
-  for (high = low; high < N_ROWS && strcmp(rows[high].domain, domain) == 0; high++) {
-  }
+  uint32_t high = low < N_ROWS ? end_of_domain(low) : low;
   while (low < high) { /* finds the first row whose name is not less than `name` */
     uint32_t middle = low + (high - low) / 2;
     if (compare_name(&rows[middle], domain, name) < 0) {

@@ -1,12 +1,19 @@
 # ox_libs.m4: the other libraries. Each macro sets NAME_CPPFLAGS, NAME_LDFLAGS, NAME_LIBS and ox_have_NAME.
 
 # OX_COMPILER: --disable-compiler builds only onnx-xla-run, which needs none of the libraries below but xxHash's header.
+# --disable-precompiled: the functions that models share are not compiled while building (backend_cpu/precompiled); they
+# never are where the compiler does not run on the building machine.
 AC_DEFUN([OX_COMPILER], [
   AC_ARG_ENABLE([compiler],
     [AS_HELP_STRING([--disable-compiler], [builds only onnx-xla-run, which runs compiled models: needs a C compiler and xxHash])],
     [ox_compiler=$enableval], [ox_compiler=yes])
   AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_check=no])
   AM_CONDITIONAL([COMPILER], [test "$ox_compiler" = yes])
+  AC_ARG_ENABLE([precompiled],
+    [AS_HELP_STRING([--disable-precompiled], [compiles no functions while building, so that each model brings all that it needs])],
+    [ox_precompiled=$enableval], [ox_precompiled=yes])
+  AS_IF([test "$ox_compiler" = no || test "$cross_compiling" = yes], [ox_precompiled=no])
+  AM_CONDITIONAL([PRECOMPILED], [test "$ox_precompiled" = yes])
 ])
 
 # OX_PROTOBUF_C: the library and its compiler, which the build runs on frontend/onnx.proto.

@@ -137,12 +137,18 @@ status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, 
   return config->algorithm->build(a, p, config, plan);
 }
 
+status cpu_plan_check(arena *a, const cpu_problem *p, const cpu_plan *plan) {
+  const cpu_algorithm *x = plan->config.algorithm;
+  return x->check ? x->check(a, p, plan) : NULL;
+}
+
 status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out) {
   cpu_config *configs;
   uint32_t n = cpu_list_configs(a, p, &configs);
   *out = NULL;
   for (uint32_t k = 0; k < n; k++) {
     status s = cpu_plan_build(a, p, &configs[k], out);
+    s = s ? s : cpu_plan_check(a, p, *out);
     if (!s) {
       return NULL;
     }

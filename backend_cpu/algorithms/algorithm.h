@@ -100,6 +100,9 @@ struct cpu_algorithm {
   /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
    * be possible; then the config with the next best estimate is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
+  /* Fails with UNSUPPORTED if the plan must not be used with these weights.  It may take long, and runs on several
+   * threads at once.  NULL means that it never fails. */
+  status (*check)(arena *a, const cpu_problem *p, const cpu_plan *plan);
   /* Finds a config by its name, also one that list_configs leaves out.  Returns false if there is none.  NULL means
    * that list_configs lists all configs. */
   bool (*find_config)(const cpu_problem *p, const char *name, cpu_config *out);
@@ -134,9 +137,11 @@ bool cpu_find_config(arena *a, const cpu_problem *p, const char *name, cpu_confi
  * in reports. */
 const char *cpu_config_name(arena *a, const cpu_config *c);
 
+/* Builds a plan, which may be used only if cpu_plan_check succeeds. */
 STATUS_MUST_USE status cpu_plan_build(arena *a, const cpu_problem *p, const cpu_config *config, cpu_plan **out);
+STATUS_MUST_USE status cpu_plan_check(arena *a, const cpu_problem *p, const cpu_plan *plan);
 
-/* Builds the config with the least estimate that can be built.  Sets *out to NULL if there is none. */
+/* Builds and checks the config with the least estimate that can be used.  Sets *out to NULL if there is none. */
 STATUS_MUST_USE status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out);
 
 #endif

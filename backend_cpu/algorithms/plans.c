@@ -67,7 +67,9 @@ static status build_named(arena *a, const cpu_problem *p, cpu_plan **out) {
   CHECK_THAT(cpu_find_config(a, p, p->instr->config, &config), STATUS_UNSUPPORTED,
              "%s has no config '%s' on this target; it has %s", hlo_info(p->contraction)->name, p->instr->config,
              list_names(a, p));
-  return status_prefix(cpu_plan_build(a, p, &config, out), "config '%s'", p->instr->config);
+  status s = cpu_plan_build(a, p, &config, out);
+  s = s ? s : cpu_plan_check(a, p, *out);
+  return status_prefix(s, "config '%s'", p->instr->config);
 }
 
 static status build_given(cpu_plans *plans, hlo_instr *i, cpu_plan **out) {
@@ -128,22 +130,21 @@ static status add_rest(cpu_plans *plans, hlo_instr *i) {
   return NULL;
 }
 
-/* --- plans of library calls ---
+/* --- plans that take long, on all threads ---
  *
- * A library writes the code of a call while its plan is built, so these plans are built on all threads. */
+ * A library writes the code of a call while its plan is built, and a check of a plan computes with the weights. */
 
 typedef struct building {
+  hlo_instr *instr;
   cpu_problem problem;
   arena *arena;
-  cpu_plan *plan; /* NULL if it could not be built */
+  cpu_plan *plan; /* NULL if it cannot be used */
 } building;
 
-/* The function of a job that builds the plan of a library call.  Returns an error only if memory runs out.  After any
- * other error b->plan is NULL; add_rest then builds the plan once more, and if that is unsupported it takes the config
- * with the best estimate, otherwise it returns the error. */
-static status build_call(void *data) {
-  building *b = data;
-  status s = build_named(b->arena, &b->problem, &b->plan);
+/* Ends a job.  Returns an error only if memory runs out.  After any other error b->plan is NULL; add_rest then builds
+ * the plan once more, and if that is unsupported it takes the config with the best estimate, otherwise it returns the
+ * error. */
+static status end_job(building *b, status s) {
   b->plan = s ? NULL : b->plan;
   if (s && status_get_code(s) == STATUS_RESOURCE) {
     return s;
@@ -152,44 +153,84 @@ static status build_call(void *data) {
   return NULL;
 }
 
+static status build_call(void *data) {
+  building *b = data;
+  return end_job(b, build_named(b->arena, &b->problem, &b->plan));
+}
+
+static status check_plan(void *data) {
+  building *b = data;
+  return end_job(b, cpu_plan_check(b->arena, &b->problem, b->plan));
+}
+
 static void destroy(void *data) { arena_destroy(((building *)data)->arena); }
 
-/* The plans of library calls that are being built. */
-typedef struct calls {
+/* The plans that are being built. */
+typedef struct buildings {
   uint32_t n, cap;
   building **items;
   lower_jobs *jobs;
-} calls;
+} buildings;
 
-/* Adds a job if the instruction has no plan and its config is that of a library call. */
-static void add_call(const cpu_plans *plans, const hlo_instr *i, calls *c) {
-  const cpu_algorithm *x = cpu_algorithm_of(i->config);
-  cpu_problem problem;
-  if (!x || !x->library_nanoseconds || find(plans, i) || !cpu_problem_of(i, &plans->options, &problem)) {
-    return;
-  }
+static building *add_job(const cpu_plans *plans, hlo_instr *i, const cpu_problem *problem, buildings *c,
+                         status (*run)(void *data)) {
   building *b = ARENA_NEW(plans->arena, building);
-  b->problem = problem;
+  b->instr = i;
+  b->problem = *problem;
   arena_cleanup(plans->arena, destroy, b); /* before there is an arena, so that nothing leaks if memory runs out here */
   b->arena = arena_create(arena_budget(plans->arena));
   *ARENA_PUSH(plans->arena, c->items, c->n, c->cap) = b;
-  lower_jobs_add(c->jobs, problem.multiplications, build_call, b);
+  lower_jobs_add(c->jobs, problem->multiplications, run, b);
+  return b;
 }
 
-static status build_calls(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
+/* Finds the config that the instruction has or, if it has none, the one with the best estimate. */
+static bool find_config(const cpu_plans *plans, const hlo_instr *i, const cpu_problem *problem, cpu_config *out) {
+  cpu_config *configs;
+  if (*i->config) {
+    return cpu_find_config(plans->arena, problem, i->config, out);
+  }
+  uint32_t n = cpu_list_configs(plans->arena, problem, &configs);
+  if (n) {
+    *out = configs[0];
+  }
+  return n;
+}
+
+/* Adds a job if the instruction has no plan and its config is that of a library call, or one that must be checked. */
+static void begin_plan(const cpu_plans *plans, hlo_instr *i, buildings *c) {
+  cpu_problem problem;
+  cpu_config config;
+  cpu_plan *plan;
+  if (find(plans, i) || !cpu_problem_of(i, &plans->options, &problem) || !find_config(plans, i, &problem, &config)) {
+    return;
+  }
+  if (*i->config && config.algorithm->library_nanoseconds) {
+    add_job(plans, i, &problem, c, build_call);
+  } else if (config.algorithm->check) {
+    status s = cpu_plan_build(plans->arena, &problem, &config, &plan);
+    if (!s) {
+      add_job(plans, i, &problem, c, check_plan)->plan = plan;
+    }
+    status_free(s);
+  }
+}
+
+static status build_on_threads(cpu_plans *plans, const hlo_module *m, uint32_t threads) {
   uint32_t n;
-  calls c = {.jobs = lower_jobs_create(plans->arena)};
+  buildings c = {.jobs = lower_jobs_create(plans->arena)};
   hlo_computation **walked = hlo_walked(m, plans->arena, false, &n);
   for (uint32_t k = 0; k < n; k++) {
-    for (const hlo_instr *i = walked[k]->first; i; i = i->next) {
-      add_call(plans, i, &c);
+    for (hlo_instr *i = walked[k]->first; i; i = i->next) {
+      begin_plan(plans, i, &c);
     }
   }
   TRY(lower_jobs_run(c.jobs, threads));
   for (uint32_t k = 0; k < c.n; k++) {
     const building *b = c.items[k];
     if (b->plan) {
-      *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){b->problem.instr, b->plan};
+      b->instr->config = cpu_config_name(b->instr->parent->module->arena, &b->plan->config);
+      *ARENA_PUSH(plans->arena, plans->entries, plans->n, plans->cap) = (entry){b->instr, b->plan};
     }
   }
   sort(plans);
@@ -216,6 +257,6 @@ static status add_all(cpu_plans *plans, const hlo_module *m, status (*add)(cpu_p
 status cpu_plans_build_given(cpu_plans *plans, const hlo_module *m) { return add_all(plans, m, add_given); }
 
 status cpu_plans_build_rest(cpu_plans *plans, hlo_module *m, uint32_t threads) {
-  TRY(build_calls(plans, m, threads));
+  TRY(build_on_threads(plans, m, threads));
   return add_all(plans, m, add_rest);
 }

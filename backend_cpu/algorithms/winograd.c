@@ -148,9 +148,6 @@ static const emit_winograd *packing_of(arena *a, const emit_winograd *w) {
 static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out) {
   emit_winograd *w = ARENA_NEW(a, emit_winograd), *chosen = ARENA_NEW(a, emit_winograd);
   CHECK_THAT(plan_of(p, v, w), STATUS_UNSUPPORTED, "not for winograd");
-  double error = emit_winograd_error(a, w, hlo_literal(p->instr->operands[p->weights])->data);
-  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output",
-             error);
   emit_winograd_choose_like(chosen, w);
   out->kernel = ARENA_NEW(a, cpu_kernel_plan);
   *out->kernel = (cpu_kernel_plan){.n_phases = emit_winograd_kernels(w),
@@ -166,6 +163,13 @@ static status build(arena *a, const cpu_problem *p, const cpu_config *v, cpu_pla
   return NULL;
 }
 
+static status check(arena *a, const cpu_problem *p, const cpu_plan *plan) {
+  double error = emit_winograd_error(a, plan->kernel->config, hlo_literal(p->instr->operands[p->weights])->data);
+  CHECK_THAT(error <= largest_error, STATUS_UNSUPPORTED, "its error with these weights is %g of the largest output",
+             error);
+  return NULL;
+}
+
 const cpu_algorithm cpu_winograd_algorithm = {.name = "winograd",
                                               .takes_sizes = true,
                                               .compile_nanoseconds = 4e6,
@@ -173,4 +177,5 @@ const cpu_algorithm cpu_winograd_algorithm = {.name = "winograd",
                                               .shared_nanoseconds = 2.5e7,
                                               .list_configs = list_configs,
                                               .build = build,
+                                              .check = check,
                                               .find_config = find_config};

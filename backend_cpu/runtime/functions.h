@@ -1,6 +1,6 @@
 /* functions.h - the functions that are compiled when the library is built (backend_cpu/precompiled/), a set for each
- * kind of processor, the least able one first.  There are none where the library was built for another machine than the
- * one that built it, and in onnx-xla-run, which is linked with precompiled/no_functions.c. */
+ * kind of processor, the least able one first.  There are none in onnx-xla-run and in builds that are configured
+ * so (precompiled/no_functions.c). */
 #ifndef BACKEND_CPU_RUNTIME_FUNCTIONS_H
 #define BACKEND_CPU_RUNTIME_FUNCTIONS_H
 

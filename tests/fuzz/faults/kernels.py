@@ -2,7 +2,8 @@
 
 from faults import ALGORITHMS, fault
 
-ELEMENTWISE, ATTENTION, DEPTHWISE = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c", "emit/contraction/depthwise.c"
+ELEMENTWISE, ATTENTION = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c"
+DEPTHWISE, SUMS = "emit/contraction/depthwise.c", "emit/contraction/depthwise_sums.c"
 MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/product/product_copies.c"
 
 FAULTS = [
@@ -115,12 +116,12 @@ FAULTS = [
     fault(
         "winograd-height",
         "rows of a patch end where its columns do",
-        ("emit/contraction/winograd_transform.c", "left = LLVMBuildNSWSub(b, «size(g, p->in[d])»", "size(g, p->in[1])"),
+        ("emit/contraction/winograd_functions.c", "left = minus(g, «number_of(g, WINOGRAD_IN + d)»", "number_of(g, WINOGRAD_IN + 1)"),
     ),
     fault(
         "depthwise-border",
         "the column behind the last one counts",
-        (DEPTHWISE, "«at < p->in[1]»));", "at <= p->in[1]"),
+        (SUMS, "«at < t->in»));", "at <= t->in"),
     ),
     fault(
         "depthwise-dilation",
@@ -134,7 +135,7 @@ FAULTS = [
     fault(
         "depthwise-groups",
         "channels of small groups read the group's first",
-        (DEPTHWISE, "from[lane] = lane / group * group + (int)j;", "from[lane] = lane / group * group;"),
+        (SUMS, "from[lane] = lane / group * group + (int)j;", "from[lane] = lane / group * group;"),
         runs=ALGORITHMS,
     ),
     fault(

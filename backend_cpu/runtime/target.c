@@ -2,6 +2,7 @@
 #include "backend_cpu/runtime/target.h"
 
 #include <math.h>
+#include <pthread.h>
 #include <string.h>
 
 #include "backend_cpu/runtime/contraction.h"
@@ -21,16 +22,23 @@ int32_t onnx_xla_expired(const void *watch) { return budget_expired(watch); }
 #include "backend_cpu/runtime/arm_calls.def"
 #endif
 
-/* Returns the functions for this processor, NULL if there are none. */
-static const function_set *functions(void) {
+static const function_set *chosen; /* the functions for this processor; NULL if there are none */
+
+static void choose_functions(void) {
   for (uint32_t k = cpu_n_function_sets; k-- > 0;) {
     status s = rt_processor_check(cpu_function_sets[k].target);
     if (!s) {
-      return &cpu_function_sets[k];
+      chosen = &cpu_function_sets[k];
+      return;
     }
     status_free(s);
   }
-  return NULL;
+}
+
+static const function_set *functions(void) {
+  static pthread_once_t once = PTHREAD_ONCE_INIT;
+  pthread_once(&once, choose_functions);
+  return chosen;
 }
 
 static void *find_function(const char *name) {

@@ -320,7 +320,8 @@ size_t oxla_initializer_count(const oxla_model *model);
 /* Returns a value of the model's metadata_props, or NULL. */
 const char *oxla_metadata(const oxla_model *model, const char *key);
 
-/* Writes a .oxla file with all programs of this model that are kept in memory. */
+/* Writes a .oxla file with all programs of this model that are kept in memory.  Programs whose code calls functions of
+ * this library are compiled again, so that any onnx-xla can run the file. */
 oxla_error *oxla_save(oxla_model *model, const char *path);
 /* Returns the bytes of the .oxla file that oxla_save would write.  The caller frees them with oxla_free. */
 oxla_error *oxla_save_memory(oxla_model *model, void **bytes, size_t *size);

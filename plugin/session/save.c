@@ -2,6 +2,7 @@
 #include "plugin/session/internal.h"
 #include "runtime/host/processor.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/sizes.h"
 
 typedef struct saving {
   session *s;
@@ -28,14 +29,14 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
-/* Compiles a program again for the inputs for which it was made, but with all functions that its code calls. */
-static status compile_portable(saving *x, const session_program *c, rt_program **out) {
+/* Compiles a program again, for the inputs of `first`, with all functions that its code calls. */
+static status compile_portable(saving *x, const rt_program *first, bool all_sizes, rt_program **out) {
   session *s = x->s;
   const compiler_api *compiler;
   rt_report unused = {0};
-  session_inputs inputs = session_inputs_of(x->scratch, c->made_for ? c->made_for : c->program);
+  session_inputs inputs = session_inputs_of(x->scratch, first);
   compile_request request = session_request(s, &inputs);
-  request.all_sizes = c->made_for != NULL;
+  request.all_sizes = all_sizes;
   request.options.tune = RT_TUNE_KNOWN;
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
@@ -44,11 +45,18 @@ static status compile_portable(saving *x, const session_program *c, rt_program *
   return NULL;
 }
 
-/* Sets *out to a program as the file has it. */
-static status portable(saving *x, const session_program *c, rt_program **out) {
+/* Puts a program before the others of the file, as it can run with any library.  One that calls functions of this
+ * library and has never been bound is left out. */
+static status add_program(saving *x, rt_image *image, const session_program *c) {
+  const rt_program *first = rt_program_is_static(c->program) ? c->program : c->first;
+  bool calls = rt_processor_has_functions(c->program->cpu);
   rt_program *again = NULL;
-  TRY(rt_processor_has_functions(c->program->cpu) ? compile_portable(x, c, &again) : NULL);
-  *out = without_names(x->scratch, again ? again : c->program);
+  if (calls && !first) {
+    return NULL;
+  }
+  TRY(calls ? compile_portable(x, first, first != c->program, &again) : NULL);
+  *--image->programs = without_names(x->scratch, again ? again : c->program);
+  image->n_programs++;
   return NULL;
 }
 
@@ -57,23 +65,21 @@ static status save_guarded(void *data) {
   session *s = x->s;
   x->scratch = arena_create(&s->budget);
   rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
-  image.n_programs = s->n_generals;
+  uint32_t most = s->n_generals;
   for (const session_program *c = s->compiled.first; c; c = c->next) {
-    image.n_programs += c->program != NULL;
+    most += c->program != NULL;
     if (!c->program && !image.source.size) {
       TRY(take_source(s, &image.source));
     }
   }
   CHECK_THAT(s->compiled.n || s->n_generals, STATUS_INVALID_ARGUMENT, "nothing has been compiled yet");
-  image.programs = ARENA_NEW_N(x->scratch, rt_program *, image.n_programs);
-  uint32_t n = image.n_programs; /* the session's lists begin with the newest program, the file ends with it */
+  image.programs = ARENA_NEW_N(x->scratch, rt_program *, most) + most;
+  /* The session's lists begin with the newest program, the file ends with it. */
   for (const session_program *c = s->compiled.first; c; c = c->next) {
-    if (c->program) {
-      TRY(portable(x, c, &image.programs[--n]));
-    }
+    TRY(c->program ? add_program(x, &image, c) : NULL);
   }
   for (const session_program *c = s->generals; c; c = c->next) {
-    TRY(portable(x, c, &image.programs[--n]));
+    TRY(add_program(x, &image, c));
   }
   return x->path ? rt_image_write(&image, x->path) : rt_image_write_stream(&image, x->stream);
 }

@@ -252,16 +252,23 @@ static status find_in_cache(compilation *c) {
   return failed;
 }
 
-/* Binds the new program for all sizes to c->inputs, and notes for which sizes it was made. */
-static status bind_first(compilation *c, session_program *general) {
-  TRY(session_bind(c->s, c->inputs, &c->out, NULL));
-  if (c->out && c->out->general == general) {
-    const rt_program *bound = c->out->program;
-    rt_program *copy = arena_memdup(general->arena, bound, sizeof *bound);
-    copy->params = arena_memdup(general->arena, bound->params, bound->n_params * sizeof *bound->params);
-    general->made_for = copy;
+/* Notes for which sizes a program for all sizes was bound first, if `data` is that binding.  Programs of a .oxla file,
+ * which have no arena of their own, call no functions, so that nothing need be noted. */
+static status note_sizes(void *data) {
+  const session_program *bound = data;
+  session_program *general = bound ? bound->general : NULL;
+  if (general && general->arena && bound->binding && !general->first) {
+    const rt_program *p = bound->program;
+    rt_program *copy = arena_memdup(general->arena, p, sizeof *p);
+    copy->params = arena_memdup(general->arena, p->params, p->n_params * sizeof *p->params);
+    general->first = copy;
   }
   return NULL;
+}
+
+static status bind(compilation *c) {
+  TRY(session_bind(c->s, c->inputs, &c->out, NULL));
+  return note_sizes(c->out);
 }
 
 /* Adds the programs for all sizes that are in the cache, one after the other, until one can be bound to the inputs. */
@@ -285,7 +292,7 @@ static status find_generals(compilation *c) {
     general->from_cache = true;
     session_add_general(s, general);
     session_log(s, SESSION_LOG_INFO, "found in the cache for all sizes");
-    TRY(bind_first(c, general));
+    TRY(bind(c));
   }
   return NULL;
 }
@@ -339,7 +346,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
       s, SESSION_LOG_INFO,
       "compiled for all sizes: %.3f seconds, %" PRIu32 " kernels written, %" PRIu32 " found, %" PRIu32 " guards",
       general->compile_seconds, report.kernels_unique - report.kernels_found, report.kernels_found, program->n_guards);
-  return bind_first(c, general);
+  return bind(c);
 }
 
 /* Calls compile_general if a program for all sizes is wanted.  If the model cannot be compiled for all sizes, this is
@@ -565,6 +572,7 @@ status session_compile(session *s, const session_inputs *inputs, const session_p
   if (!failed && !c) {
     status refused = NULL;
     failed = session_bind(s, inputs, &c, &refused);
+    failed = failed ? failed : guard_run(note_sizes, c);
     if (!failed && !c) {
       failed = !s->image ? compile(s, inputs, tune, &c) : refused ? refused : no_such_program(s, inputs);
     }

@@ -93,9 +93,9 @@ typedef struct session_program {
   status elsewhere;    /* why this machine cannot run the program, which was compiled for another one; NULL if it can */
   bool reads_file;     /* whether running the program reads a mapped file, to which somebody may write meanwhile */
   const shape *shapes; /* the shapes of the inputs, if `program` is NULL */
-  /* For a program for all sizes that was not in a .oxla file: a copy, of which only the parameters are valid, with the
-   * sizes for which it was made.  NULL for others. */
-  const rt_program *made_for;
+  /* For a program for all sizes: a copy of its first binding, of which only the parameters are valid; NULL if there is
+   * none, or if the program is from a .oxla file. */
+  const rt_program *first;
   /* Zeros for a program from a .oxla file or the cache.  For a program that was tuned in the background only new_code
    * is set. */
   rt_report report;

@@ -28,14 +28,21 @@ static void add_panels(const emit_ir *w, emit_gemm_tile tile) {
   add_function(w, winograd_panel_function(w, &p));
 }
 
-static void add_blocks(const emit_ir *w) {
-  const int lanes = w->target->lanes;
+/* Calls add_block for each block that fits the registers. */
+static void for_each_block(const emit_ir *w, int lanes, void (*add_block)(const emit_ir *w, emit_gemm_tile tile)) {
   for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS; vectors++) {
     for (int rows = 1; rows <= EMIT_GEMM_ROWS && emit_gemm_fits(w->target, DTYPE_F32, lanes, rows, vectors); rows++) {
-      add_micro_kernels(w, (emit_gemm_tile){rows, vectors, lanes});
-      add_panels(w, (emit_gemm_tile){rows, vectors, lanes});
+      add_block(w, (emit_gemm_tile){rows, vectors, lanes});
     }
   }
+}
+
+/* Products whose columns are a multiple of half a vector only, such as 24 or 40, have vectors of that width. */
+static void add_blocks(const emit_ir *w) {
+  const int lanes = w->target->lanes;
+  for_each_block(w, lanes, add_micro_kernels);
+  for_each_block(w, lanes / 2, add_micro_kernels);
+  for_each_block(w, lanes, add_panels);
 }
 
 static void add_lines(const emit_ir *w) {

@@ -7,7 +7,7 @@
 
 /* Adds to the module, for its target (emit_module_set_target), the functions of f32 that products, convolutions and
  * Winograd's transforms of any model may call: blocks of all sizes that fit the registers, tiles of all sizes that have
- * a plan.  Functions of other types and for narrower vectors are rare, so programs bring these themselves. */
+ * a plan.  Functions of other types and for still narrower vectors are rare, so programs bring these themselves. */
 void emit_write_precompiled(emit_module *m);
 
 #endif

@@ -242,10 +242,32 @@ START_TEST(contractions) {
 }
 END_TEST
 
+static uint64_t code_bytes(const hlo_module *m, bool functions) {
+  general_program p = {0};
+  uint64_t bytes = 0;
+  ASSERT_OK(guard_run(compile, &(compilation){m, functions, &p}));
+  for (uint32_t k = 0; k < p.program->n_code; k++) {
+    bytes += p.program->code[k].size;
+  }
+  general_program_destroy(&p);
+  return bytes;
+}
+
+/* The functions that contractions of f32 share are among the precompiled ones, so that their code is not in the
+ * program: what is left, names included, is less than three quarters. */
+START_TEST(calls_precompiled) {
+  const hlo_module *m = parse(cases[_i].text);
+  if (cpu_target.functions()) {
+    ck_assert_uint_lt(4 * code_bytes(m, true), 3 * code_bytes(m, false));
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("product-programs");
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
+  tcase_add_loop_test(c, calls_precompiled, 0, 3);
   tcase_add_loop_test(c, contractions, 0, 2 * N_CASES);
   return run_suite("product-programs", c);
 }

@@ -120,11 +120,39 @@ START_TEST(other_machines) {
 }
 END_TEST
 
+/* Which targets may call functions for which others: the vectors are as wide, no feature is missing. */
+static const struct {
+  const char *triple, *cpu, *functions_triple, *functions_cpu;
+  bool includes;
+} pairs[] = {
+    {"x86_64-linux-gnu", "x86-64-v4", "x86_64-linux-gnu", "x86-64-v4", true},
+    {"x86_64-linux-gnu", "znver5", "x86_64-linux-gnu", "x86-64-v4", true},
+    {"x86_64-linux-gnu", "znver2", "x86_64-linux-gnu", "x86-64-v3", true},
+    {"x86_64-linux-gnu", "x86-64-v3", "x86_64-linux-gnu", "znver2", false},
+    {"x86_64-linux-gnu", "x86-64-v3", "x86_64-linux-gnu", "x86-64-v4", false},
+    {"x86_64-linux-gnu", "x86-64-v4", "x86_64-linux-gnu", "x86-64-v3", false},
+    {"x86_64-linux-gnu", "x86-64", "x86_64-linux-gnu", "x86-64", true},
+    {"aarch64-linux-gnu", "generic", "x86_64-linux-gnu", "x86-64", false},
+};
+enum { N_PAIRS = sizeof pairs / sizeof *pairs };
+
+START_TEST(includes) {
+  emit_target t, of_functions;
+  ASSERT_OK(emit_target_init(kernel_arena, pairs[_i].triple, pairs[_i].cpu, 0, &t));
+  ASSERT_OK(emit_target_init(kernel_arena, pairs[_i].functions_triple, pairs[_i].functions_cpu, 0, &of_functions));
+  const char *text = emit_target_text(kernel_arena, &of_functions);
+  ck_assert_int_eq(emit_target_includes(&t, text), pairs[_i].includes);
+  emit_target_make_small(&t);
+  ck_assert(!emit_target_includes(&t, text));
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("emit-machines");
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
   tcase_set_timeout(t, 300);
   tcase_add_test(t, code);
   tcase_add_test(t, other_machines);
+  tcase_add_loop_test(t, includes, 0, N_PAIRS);
   return run_suite("emit-machines", t);
 }

@@ -172,16 +172,15 @@ typedef struct buildings {
   lower_jobs *jobs;
 } buildings;
 
-static building *add_job(const cpu_plans *plans, hlo_instr *i, const cpu_problem *problem, buildings *c,
-                         status (*run)(void *data)) {
-  building *b = ARENA_NEW(plans->arena, building);
-  b->instr = i;
-  b->problem = *problem;
-  arena_cleanup(plans->arena, destroy, b); /* before there is an arena, so that nothing leaks if memory runs out here */
-  b->arena = arena_create(arena_budget(plans->arena));
+/* Adds the instruction with its plan, or NULL, and a job that builds or checks the plan, or NULL. */
+static void add_building(const cpu_plans *plans, const building *about, status (*job)(void *data), buildings *c) {
+  building *b = arena_memdup(plans->arena, about, sizeof *about);
   *ARENA_PUSH(plans->arena, c->items, c->n, c->cap) = b;
-  lower_jobs_add(c->jobs, problem->multiplications, run, b);
-  return b;
+  if (job) {
+    arena_cleanup(plans->arena, destroy, b); /* before there is an arena, so that nothing leaks if memory runs out */
+    b->arena = arena_create(arena_budget(plans->arena));
+    lower_jobs_add(c->jobs, b->problem.multiplications, job, b);
+  }
 }
 
 /* Finds the config that the instruction has or, if it has none, the one with the best estimate. */
@@ -197,23 +196,23 @@ static bool find_config(const cpu_plans *plans, const hlo_instr *i, const cpu_pr
   return n;
 }
 
-/* Adds a job if the instruction has no plan and its config is that of a library call, or one that must be checked. */
+/* Builds the plan of an instruction that has none, or lets a job do it. */
 static void begin_plan(const cpu_plans *plans, hlo_instr *i, buildings *c) {
-  cpu_problem problem;
+  building b = {.instr = i};
   cpu_config config;
-  cpu_plan *plan;
-  if (find(plans, i) || !cpu_problem_of(i, &plans->options, &problem) || !find_config(plans, i, &problem, &config)) {
+  if (find(plans, i) || !cpu_problem_of(i, &plans->options, &b.problem) ||
+      !find_config(plans, i, &b.problem, &config)) {
     return;
   }
   if (*i->config && config.algorithm->library_nanoseconds) {
-    add_job(plans, i, &problem, c, build_call);
-  } else if (config.algorithm->check) {
-    status s = cpu_plan_build(plans->arena, &problem, &config, &plan);
-    if (!s) {
-      add_job(plans, i, &problem, c, check_plan)->plan = plan;
-    }
-    status_free(s);
+    add_building(plans, &b, build_call, c);
+    return;
   }
+  status s = cpu_plan_build(plans->arena, &b.problem, &config, &b.plan);
+  if (!s) {
+    add_building(plans, &b, config.algorithm->check ? check_plan : NULL, c);
+  }
+  status_free(s);
 }
 
 static status build_on_threads(cpu_plans *plans, const hlo_module *m, uint32_t threads) {

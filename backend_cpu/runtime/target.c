@@ -41,9 +41,12 @@ static const function_set *functions(void) {
   return chosen;
 }
 
+/* Returns a precompiled function, whose name tells the processor for which it is; NULL if there is none. */
 static void *find_function(const char *name) {
-  const function_set *set = functions();
-  const named_function *found = set ? function_set_find(set, name) : NULL;
+  const named_function *found = NULL;
+  for (uint32_t k = 0; k < cpu_n_function_sets && !found; k++) {
+    found = function_set_find(&cpu_function_sets[k], name);
+  }
   return found ? (void *)found->address : NULL;
 }
 

@@ -151,8 +151,10 @@ static status run(void *data) {
   }
   TRY(hlo_verify(general));
   general_program program = {0};
-  TRY(general_program_make(c->a, c->cpu ? &cpu_compiler : &ref_compiler, c->cpu ? &cpu_target : &ref_target, general,
-                           true, NULL, &program));
+  const rt_target *target = c->cpu ? &cpu_target : &ref_target;
+  const function_set *functions = target->functions ? target->functions() : NULL;
+  TRY(general_program_make(c->a, c->cpu ? &cpu_compiler : &ref_compiler, target, general, functions, NULL, NULL,
+                           &program));
   for (uint32_t set = 0; set < c->n_sets; set++) {
     run_set(c, m, general, &program, set);
   }

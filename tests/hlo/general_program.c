@@ -18,11 +18,10 @@ static status through_file(arena *a, const rt_target *target, rt_program **progr
 }
 
 status general_program_make(arena *a, const rt_compiler *compiler, const rt_target *target, const hlo_module *m,
-                            bool functions, const char *file, general_program *out) {
+                            const function_set *functions, const char *cpu, const char *file, general_program *out) {
   rt_program *p;
   rt_report report = {0};
-  rt_compile_options options = {.threads = 2, .eval = ref_fold, .keep_text = true};
-  options.functions = functions && target->functions ? target->functions() : NULL;
+  rt_compile_options options = {.threads = 2, .eval = ref_fold, .keep_text = true, .functions = functions, .cpu = cpu};
   TRY(compiler->compile(hlo_module_clone(a, m), &options, a, &p, &report));
   TRY(file ? through_file(a, target, &p, file) : NULL);
   out->program = p;

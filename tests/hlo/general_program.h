@@ -11,12 +11,11 @@ typedef struct general_program {
   rt_executable *executable;
 } general_program;
 
-/* Compiles a copy of the module, on the arena, for one of the targets.  `functions` says whether the code may call the
- * target's functions (rt_target.functions).  If file is not NULL, the program is written to that file and read from
- * it. */
+/* Compiles a copy of the module, on the arena, for one of the targets; functions and cpu are options of the compiler
+ * and may be NULL.  If file is not NULL, the program is written to that file and read from it. */
 STATUS_MUST_USE status general_program_make(arena *a, const rt_compiler *compiler, const rt_target *target,
-                                            const hlo_module *m, bool functions, const char *file,
-                                            general_program *out);
+                                            const hlo_module *m, const function_set *functions, const char *cpu,
+                                            const char *file, general_program *out);
 void general_program_destroy(general_program *p);
 
 /* Makes a static copy of the module: sizes[k] is the size of the symbol whose name is the letter names[k]. */

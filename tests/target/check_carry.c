@@ -67,7 +67,7 @@ static const hlo_module *carried_module(const char *text) {
 static status compile(void *data) {
   general_program *p = ((void **)data)[0];
   size_t k = (size_t)((const char *)((void **)data)[2] - (const char *)0);
-  return general_program_make(memory, targets[k].compiler, targets[k].target, ((void **)data)[1], false, path, p);
+  return general_program_make(memory, targets[k].compiler, targets[k].target, ((void **)data)[1], NULL, NULL, path, p);
 }
 
 static general_program program_of(size_t target, const hlo_module *m) {

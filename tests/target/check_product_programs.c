@@ -2,8 +2,10 @@
  * compute them with their epilogues, and the results are those of the evaluator at each size. */
 #include <check.h>
 #include <stdlib.h>
+#include <string.h>
 
 #include "backend_cpu/compile/target.h"
+#include "backend_cpu/runtime/functions.h"
 #include "backend_cpu/runtime/target.h"
 #include "emit/llvm/target.h"
 #include "hlo/text/text.h"
@@ -199,13 +201,14 @@ static const int64_t sizes[SIZES][3] = {{1, 1, 1}, {2, 5, 7},   {1, 40, 3}, {0, 
 
 typedef struct compilation {
   const hlo_module *module;
-  bool functions;
+  const function_set *functions;
+  const char *cpu;
   general_program *out;
 } compilation;
 
 static status compile(void *data) {
   const compilation *c = data;
-  return general_program_make(memory, &cpu_compiler, &cpu_target, c->module, c->functions, NULL, c->out);
+  return general_program_make(memory, &cpu_compiler, &cpu_target, c->module, c->functions, c->cpu, NULL, c->out);
 }
 
 static const char *letter_of(const char *note) {
@@ -220,15 +223,27 @@ static const char *thunks_of(const rt_program *p) {
   return all;
 }
 
-/* Each case is compiled with all functions that it calls, and again with calls of precompiled ones. */
+/* Returns LLVM's name of the processor for which functions are. */
+static const char *cpu_of(const function_set *functions) {
+  const char *cpu = strchr(functions->target, ' ') + 1;
+  return arena_strndup(memory, cpu, strcspn(cpu, " "));
+}
+
+/* Each case is compiled with all functions that it calls, with calls of the precompiled ones for this processor, and
+ * with calls of those for the least able processor. */
+enum { OWN, BEST, LEAST, WAYS };
+
 START_TEST(contractions) {
-  const program_case *test = &cases[_i / 2];
+  const program_case *test = &cases[_i / WAYS];
   const hlo_module *m = parse(test->text);
   general_program p = {0};
-  ASSERT_OK(guard_run(compile, &(compilation){m, _i % 2, &p}));
-  ck_assert_int_eq(rt_processor_has_functions(p.program->cpu), _i % 2 && cpu_target.functions());
+  const function_set *best = cpu_target.functions();
+  const function_set *functions = _i % WAYS == OWN || !best ? NULL : _i % WAYS == BEST ? best : cpu_function_sets;
+  const char *cpu = functions && _i % WAYS == LEAST ? cpu_of(functions) : NULL;
+  ASSERT_OK(guard_run(compile, &(compilation){m, functions, cpu, &p}));
+  ck_assert_int_eq(rt_processor_has_functions(p.program->cpu), functions != NULL);
   emit_target t;
-  ASSERT_OK(emit_target_init(memory, NULL, "native", 0, &t));
+  ASSERT_OK(emit_target_init(memory, NULL, cpu ? cpu : "native", 0, &t));
   if (t.dots || !test->bytes) {
     ck_assert_str_eq(thunks_of(p.program), test->thunks);
   }
@@ -242,10 +257,10 @@ START_TEST(contractions) {
 }
 END_TEST
 
-static uint64_t code_bytes(const hlo_module *m, bool functions) {
+static uint64_t code_bytes(const hlo_module *m, const function_set *functions) {
   general_program p = {0};
   uint64_t bytes = 0;
-  ASSERT_OK(guard_run(compile, &(compilation){m, functions, &p}));
+  ASSERT_OK(guard_run(compile, &(compilation){m, functions, NULL, &p}));
   for (uint32_t k = 0; k < p.program->n_code; k++) {
     bytes += p.program->code[k].size;
   }
@@ -257,8 +272,9 @@ static uint64_t code_bytes(const hlo_module *m, bool functions) {
  * program: what is left, names included, is less than three quarters. */
 START_TEST(calls_precompiled) {
   const hlo_module *m = parse(cases[_i].text);
-  if (cpu_target.functions()) {
-    ck_assert_uint_lt(4 * code_bytes(m, true), 3 * code_bytes(m, false));
+  const function_set *functions = cpu_target.functions();
+  if (functions) {
+    ck_assert_uint_lt(4 * code_bytes(m, functions), 3 * code_bytes(m, NULL));
   }
 }
 END_TEST
@@ -268,6 +284,6 @@ int main(void) {
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, calls_precompiled, 0, 3);
-  tcase_add_loop_test(c, contractions, 0, 2 * N_CASES);
+  tcase_add_loop_test(c, contractions, 0, WAYS * N_CASES);
   return run_suite("product-programs", c);
 }

@@ -208,7 +208,7 @@ typedef struct wanted_program {
 
 static status compile(void *data) {
   const wanted_program *w = data;
-  return general_program_make(memory, w->compiler, &cpu_target, w->module, false, w->file, w->program);
+  return general_program_make(memory, w->compiler, &cpu_target, w->module, NULL, NULL, w->file, w->program);
 }
 
 /* Each module is run as it was compiled, after writing it to a file and reading it, and as a program of own kernels. */

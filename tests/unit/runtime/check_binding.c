@@ -105,7 +105,8 @@ static hlo_module *bind_module(const hlo_module *m, const int64_t size[2]) {
 
 static status compile(void *data) {
   general_program *p = ((void **)data)[0];
-  return general_program_make(memory, &ref_compiler, &ref_target, ((void **)data)[1], false, ((void **)data)[2], p);
+  return general_program_make(memory, &ref_compiler, &ref_target, ((void **)data)[1], NULL, NULL, ((void **)data)[2],
+                              p);
 }
 
 static general_program make(const hlo_module *m, const char *file) {

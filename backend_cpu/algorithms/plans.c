@@ -130,9 +130,10 @@ static status add_rest(cpu_plans *plans, hlo_instr *i) {
   return NULL;
 }
 
-/* --- plans that take long, on all threads ---
+/* --- the plans of the first choices, built on all threads ---
  *
- * A library writes the code of a call while its plan is built, and a check of a plan computes with the weights. */
+ * A library writes the code of a call while its plan is built, and a check of a plan computes with the weights: jobs do
+ * both.  All other plans are built at once. */
 
 typedef struct building {
   hlo_instr *instr;

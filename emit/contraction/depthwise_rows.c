@@ -14,25 +14,17 @@ typedef struct writing {
   depthwise_tile tile;    /* what all tiles have in common */
 } writing;
 
-static LLVMValueRef number(const writing *g, int64_t n) { return emit_i64(g->w, n); }
 static LLVMValueRef number_of(const writing *g, int entry) {
   return emit_record_number(g->w, g->parameters[ROWS_RECORD], entry);
 }
 static LLVMValueRef pointer_of(const writing *g, int entry) {
   return emit_record_pointer(g->w, g->parameters[ROWS_RECORD], entry);
 }
-static LLVMValueRef plus(const writing *g, LLVMValueRef x, LLVMValueRef y) { return emit_add(g->w, x, y); }
-static LLVMValueRef minus(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWSub(g->w->builder, x, y, "");
-}
-static LLVMValueRef times(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWMul(g->w->builder, x, y, "");
-}
 
 /* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
 static LLVMValueRef divide_up(const writing *g, LLVMValueRef n, LLVMValueRef by) {
-  LLVMValueRef up = plus(g, emit_greater(g->w, n, number(g, 0)), minus(g, by, number(g, 1)));
-  return LLVMBuildUDiv(g->w->builder, up, by, "");
+  LLVMValueRef up = emit_add(g->w, emit_greater(g->w, n, emit_i64(g->w, 0)), emit_sub(g->w, by, emit_i64(g->w, 1)));
+  return emit_div(g->w, up, by);
 }
 
 /* Returns the number of taps, of `taps`, that lie before `distance` elements of a dimension; 0 if that is negative. */
@@ -44,7 +36,7 @@ static LLVMValueRef taps_before(const writing *g, LLVMValueRef distance, LLVMVal
 
 /* Returns the column of the input that the first tap of a position reads; it may be padding. */
 static LLVMValueRef column_of(const writing *g, LLVMValueRef place) {
-  return minus(g, emit_times(g->w, place, g->rows->code.stride), number_of(g, DEPTHWISE_LOW_COLUMNS));
+  return emit_sub(g->w, emit_times(g->w, place, g->rows->code.stride), number_of(g, DEPTHWISE_LOW_COLUMNS));
 }
 
 /* Writes the sums of a tile that begins at `place`, and the call of the epilogue. */
@@ -52,10 +44,10 @@ static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, 
   const depthwise_code *c = &g->rows->code;
   const emit_ir *w = g->w;
   LLVMValueRef sums[EMIT_GEMM_SUMS], tile = pointer_of(g, DEPTHWISE_TILE);
-  t->line = depthwise_address(w, c->input, g->line, times(g, column, t->channels));
+  t->line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t->channels));
   depthwise_add_rows(w, c, t, g->from, g->to, sums);
   for (int64_t k = 0; k < t->width * c->vectors; k++) {
-    LLVMValueRef at = number(g, k);
+    LLVMValueRef at = emit_i64(w, k);
     LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, c), tile, &at, 1, "");
     LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], to), 64 < c->lanes * 4 ? 64 : (unsigned)c->lanes * 4);
   }
@@ -65,11 +57,10 @@ static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, 
                                                            g->parameters[ROWS_IMAGE],
                                                            g->row,
                                                            place,
-                                                           number(g, t->width),
+                                                           emit_i64(w, t->width),
                                                            g->parameters[ROWS_VECTOR],
-                                                           number(g, c->vectors)};
-  LLVMBuildCall2(w->builder, emit_shared_type(w, DEPTHWISE_EPILOGUE_TYPES), pointer_of(g, DEPTHWISE_EPILOGUE),
-                 arguments, DEPTHWISE_EPILOGUE_PARAMETERS, "");
+                                                           emit_i64(w, c->vectors)};
+  emit_call_typed(w, pointer_of(g, DEPTHWISE_EPILOGUE), DEPTHWISE_EPILOGUE_TYPES, arguments);
 }
 
 /* Writes a tile all of whose taps are inside of the input. */
@@ -84,10 +75,10 @@ static void write_inside(const writing *g, LLVMValueRef place) {
 static void write_position(const writing *g, LLVMValueRef place) {
   const depthwise_code *c = &g->rows->code;
   depthwise_tile t = g->tile;
-  LLVMValueRef column = column_of(g, place), dilation = number(g, c->dilation), taps = number(g, c->taps);
+  LLVMValueRef column = column_of(g, place), dilation = emit_i64(g->w, c->dilation), taps = emit_i64(g->w, c->taps);
   t.width = 1;
   t.from = taps_before(g, LLVMBuildNeg(g->w->builder, column, ""), dilation, taps);
-  t.to = taps_before(g, minus(g, number_of(g, DEPTHWISE_IN_COLUMNS), column), dilation, taps);
+  t.to = taps_before(g, emit_sub(g->w, number_of(g, DEPTHWISE_IN_COLUMNS), column), dilation, taps);
   write_tile(g, &t, place, column);
 }
 
@@ -98,24 +89,25 @@ static void write_position(const writing *g, LLVMValueRef place) {
 static void write_row(const writing *g) {
   const emit_ir *w = g->w;
   const depthwise_code *c = &g->rows->code;
-  LLVMValueRef n = number_of(g, DEPTHWISE_OUT_COLUMNS), low = number_of(g, DEPTHWISE_LOW_COLUMNS), zero = number(g, 0);
-  LLVMValueRef stride = number(g, c->stride), width = number(g, g->rows->width);
+  LLVMValueRef n = number_of(g, DEPTHWISE_OUT_COLUMNS), low = number_of(g, DEPTHWISE_LOW_COLUMNS),
+               zero = emit_i64(w, 0);
+  LLVMValueRef stride = emit_i64(w, c->stride), width = emit_i64(w, g->rows->width);
   LLVMValueRef first = emit_lesser(w, divide_up(g, low, stride), n);
-  LLVMValueRef room = plus(g, number_of(g, DEPTHWISE_IN_COLUMNS), low);
-  room = plus(g, room, number(g, -(c->taps - 1) * c->dilation));
+  LLVMValueRef room = emit_add(w, number_of(g, DEPTHWISE_IN_COLUMNS), low);
+  room = emit_add(w, room, emit_i64(w, -(c->taps - 1) * c->dilation));
   LLVMValueRef last = emit_greater(w, first, emit_lesser(w, divide_up(g, room, stride), n));
-  LLVMValueRef tiles = LLVMBuildUDiv(w->builder, minus(g, last, first), width, ""), whole = times(g, tiles, width);
+  LLVMValueRef tiles = emit_div(w, emit_sub(w, last, first), width), whole = emit_mul(w, tiles, width);
   /* With overlapping tiles, there is one more if positions are left and there is a whole tile before them. */
-  LLVMValueRef more = emit_icmp(w, LLVMIntSGT, times(g, number_of(g, DEPTHWISE_OVERLAPS), tiles), zero);
-  LLVMValueRef end = emit_select(w, more, last, plus(g, first, whole));
+  LLVMValueRef more = emit_icmp(w, LLVMIntSGT, emit_mul(w, number_of(g, DEPTHWISE_OVERLAPS), tiles), zero);
+  LLVMValueRef end = emit_select(w, more, last, emit_add(w, first, whole));
   emit_loop l;
   emit_loop_begin(w, &l, first, end, g->rows->width, false, 0, NULL);
-  write_inside(g, emit_lesser(w, l.iv, minus(g, end, width)));
+  write_inside(g, emit_lesser(w, l.iv, emit_sub(w, end, width)));
   emit_loop_end(w, &l, NULL);
-  LLVMValueRef gap = minus(g, end, first);
-  emit_loop_begin(w, &l, zero, minus(g, n, gap), 1, false, 0, NULL);
+  LLVMValueRef gap = emit_sub(w, end, first);
+  emit_loop_begin(w, &l, zero, emit_sub(w, n, gap), 1, false, 0, NULL);
   LLVMValueRef before = emit_icmp(w, LLVMIntSLT, l.iv, first);
-  write_position(g, emit_opaque(w, plus(g, l.iv, emit_select(w, before, zero, gap))));
+  write_position(g, emit_opaque(w, emit_add(w, l.iv, emit_select(w, before, zero, gap))));
   emit_loop_end(w, &l, NULL);
 }
 
@@ -124,13 +116,14 @@ static void find_taps(writing *g) {
   const emit_ir *w = g->w;
   LLVMValueRef rows = number_of(g, DEPTHWISE_IN_ROWS), taps = number_of(g, DEPTHWISE_TAP_ROWS);
   LLVMValueRef dilation = number_of(g, DEPTHWISE_ROW_DILATION);
-  LLVMValueRef first = minus(g, times(g, g->row, number_of(g, DEPTHWISE_ROW_STRIDE)), number_of(g, DEPTHWISE_LOW_ROWS));
+  LLVMValueRef first =
+      emit_sub(w, emit_mul(w, g->row, number_of(g, DEPTHWISE_ROW_STRIDE)), number_of(g, DEPTHWISE_LOW_ROWS));
   g->from = taps_before(g, LLVMBuildNeg(w->builder, first, ""), dilation, taps);
-  g->to = taps_before(g, minus(g, rows, first), dilation, taps);
-  LLVMValueRef line = times(g, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.channels);
-  first = plus(g, times(g, g->parameters[ROWS_IMAGE], rows), first);
-  g->line = depthwise_address(w, g->rows->code.input, pointer_of(g, DEPTHWISE_X), times(g, first, line));
-  g->tile.line_distance = times(g, dilation, line);
+  g->to = taps_before(g, emit_sub(w, rows, first), dilation, taps);
+  LLVMValueRef line = emit_mul(w, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.channels);
+  first = emit_add(w, emit_mul(w, g->parameters[ROWS_IMAGE], rows), first);
+  g->line = depthwise_address(w, g->rows->code.input, pointer_of(g, DEPTHWISE_X), emit_mul(w, first, line));
+  g->tile.line_distance = emit_mul(w, dilation, line);
 }
 
 static void write_body(emit_ir *w, const void *data) {
@@ -142,7 +135,7 @@ static void write_body(emit_ir *w, const void *data) {
   g.tile.taps = pointer_of(&g, DEPTHWISE_WEIGHTS);
   g.tile.channels = number_of(&g, DEPTHWISE_CHANNELS);
   for (int v = 0; v < c->vectors; v++) {
-    LLVMValueRef vector = plus(&g, g.parameters[ROWS_VECTOR], number(&g, v));
+    LLVMValueRef vector = emit_add(w, g.parameters[ROWS_VECTOR], emit_i64(w, v));
     g.tile.channel[v] = depthwise_channel(w, vector, c->lanes, g.tile.channels);
   }
   const int64_t row_work = EMIT_POLL / 64; /* an estimate */

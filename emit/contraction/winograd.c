@@ -83,11 +83,10 @@ static void put_sizes(const winograd *g, LLVMValueRef *entries) {
   entries[WINOGRAD_PERIOD] = number(g, winograd_period(p));
 }
 
-/* What of the record a kernel needs: the functions of a schedule with or without the transform of the input, the
- * products, and the transform of results. */
-typedef enum steps { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 } steps;
+/* The steps of a kernel, which decide what its record must have (bits). */
+enum { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 };
 
-static LLVMValueRef write_record(const winograd *g, unsigned which) {
+static LLVMValueRef write_record(const winograd *g, int steps) {
   const winograd_tile forward = winograd_tile_of(g->p, g->lanes[0]), backward = winograd_tile_of(g->p, g->lanes[1]);
   const winograd_panel panel = winograd_panel_of(g->p);
   LLVMValueRef entries[WINOGRAD_ENTRIES] = {NULL};
@@ -96,15 +95,15 @@ static LLVMValueRef write_record(const winograd *g, unsigned which) {
   entries[WINOGRAD_ARGS] = LLVMGetParam(g->ir->function, EMIT_ARGS);
   entries[WINOGRAD_X] = g->x;
   entries[WINOGRAD_U] = g->u;
-  if (which & TRANSFORM) {
+  if (steps & TRANSFORM) {
     const emit_shared f = winograd_forward_function(g->ir, &forward);
     entries[WINOGRAD_FORWARD] = emit_shared_function(g->ir, &f);
   }
-  if (which & MULTIPLY) {
+  if (steps & MULTIPLY) {
     const emit_shared f = winograd_panel_function(g->ir, &panel);
     entries[WINOGRAD_PANEL] = emit_shared_function(g->ir, &f);
   }
-  if (which & FINISH) {
+  if (steps & FINISH) {
     const emit_shared f = winograd_backward_function(g->ir, &backward);
     entries[WINOGRAD_BACKWARD] = emit_shared_function(g->ir, &f);
     entries[WINOGRAD_EPILOGUE] = write_epilogue(g);

@@ -8,32 +8,16 @@ typedef struct writing {
   LLVMValueRef record;
 } writing;
 
-static LLVMValueRef integer(const writing *g, int64_t n) { return emit_i64(g->w, n); }
 static LLVMValueRef number_of(const writing *g, int entry) { return emit_record_number(g->w, g->record, entry); }
 static LLVMValueRef pointer_of(const writing *g, int entry) { return emit_record_pointer(g->w, g->record, entry); }
-static LLVMValueRef sum(const writing *g, LLVMValueRef x, LLVMValueRef y) { return emit_add(g->w, x, y); }
-static LLVMValueRef minus(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWSub(g->w->builder, x, y, "");
-}
-static LLVMValueRef times(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWMul(g->w->builder, x, y, "");
-}
-static LLVMValueRef over(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildUDiv(g->w->builder, x, y, "");
-}
-static LLVMValueRef modulo(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildURem(g->w->builder, x, y, "");
-}
+
 static LLVMValueRef ceil_over(const writing *g, LLVMValueRef x, LLVMValueRef y) {
-  return over(g, sum(g, x, minus(g, y, integer(g, 1))), y);
+  return emit_div(g->w, emit_add(g->w, x, emit_sub(g->w, y, emit_i64(g->w, 1))), y);
 }
+
 /* The address may lie outside of the array, if nothing is read there: that of a position in the padding. */
 static LLVMValueRef after(const writing *g, LLVMValueRef base, LLVMValueRef elements) {
   return LLVMBuildGEP2(g->w->builder, g->w->f32, base, &elements, 1, "");
-}
-
-static void call_pointer(const writing *g, int entry, const char *parameters, unsigned n, LLVMValueRef *arguments) {
-  LLVMBuildCall2(g->w->builder, emit_shared_type(g->w, parameters), pointer_of(g, entry), arguments, n, "");
 }
 
 static void begin_body(writing *g, emit_ir *w, LLVMValueRef *parameters) {
@@ -46,8 +30,8 @@ static void begin_body(writing *g, emit_ir *w, LLVMValueRef *parameters) {
  * element.  A vector that would reach beyond n is moved back so that it ends with element n - 1. */
 static LLVMValueRef begin_vectors(const writing *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, LLVMValueRef n,
                                   LLVMValueRef lanes) {
-  emit_loop_begin(g->w, l, integer(g, 0), ceil_over(g, minus(g, to, from), lanes), 1, true, 0, NULL);
-  return emit_lesser(g->w, sum(g, from, times(g, l->iv, lanes)), minus(g, n, lanes));
+  emit_loop_begin(g->w, l, emit_i64(g->w, 0), ceil_over(g, emit_sub(g->w, to, from), lanes), 1, true, 0, NULL);
+  return emit_lesser(g->w, emit_add(g->w, from, emit_mul(g->w, l->iv, lanes)), emit_sub(g->w, n, lanes));
 }
 
 /* --- positions of tiles --- */
@@ -58,10 +42,10 @@ typedef struct place {
 
 static place place_of(const writing *g, LLVMValueRef tile) {
   LLVMValueRef rows = number_of(g, WINOGRAD_TILES), columns = number_of(g, WINOGRAD_TILES + 1);
-  LLVMValueRef line = over(g, tile, columns);
-  return (place){.image = over(g, line, rows),
-                 .at = {times(g, modulo(g, line, rows), number_of(g, WINOGRAD_M)),
-                        times(g, modulo(g, tile, columns), number_of(g, WINOGRAD_M + 1))}};
+  LLVMValueRef line = emit_div(g->w, tile, columns);
+  return (place){.image = emit_div(g->w, line, rows),
+                 .at = {emit_mul(g->w, emit_rem(g->w, line, rows), number_of(g, WINOGRAD_M)),
+                        emit_mul(g->w, emit_rem(g->w, tile, columns), number_of(g, WINOGRAD_M + 1))}};
 }
 
 /* --- the transform of the input: void f(record, first, n, v) --- */
@@ -72,9 +56,9 @@ enum { TRANSFORM_RECORD, TRANSFORM_FIRST, TRANSFORM_N, TRANSFORM_V, TRANSFORM_PA
  * input.  A patch is the part of the input from which one tile is transformed. */
 static LLVMValueRef bits_inside(const writing *g, int d, LLVMValueRef at) {
   const emit_ir *w = g->w;
-  LLVMValueRef n = number_of(g, WINOGRAD_SIZE + d), zero = integer(g, 0), one = integer(g, 1);
-  LLVMValueRef from = emit_lesser(w, emit_greater(w, minus(g, zero, at), zero), n);
-  LLVMValueRef left = minus(g, number_of(g, WINOGRAD_IN + d), at);
+  LLVMValueRef n = number_of(g, WINOGRAD_SIZE + d), zero = emit_i64(w, 0), one = emit_i64(w, 1);
+  LLVMValueRef from = emit_lesser(w, emit_greater(w, emit_sub(w, zero, at), zero), n);
+  LLVMValueRef left = emit_sub(w, number_of(g, WINOGRAD_IN + d), at);
   LLVMValueRef to = emit_greater(w, emit_lesser(w, left, n), from);
   return LLVMBuildSub(w->builder, LLVMBuildShl(w->builder, one, to, ""), LLVMBuildShl(w->builder, one, from, ""), "");
 }
@@ -83,21 +67,21 @@ static void transform_tile(const writing *g, LLVMValueRef tile, LLVMValueRef to)
   place from = place_of(g, tile);
   LLVMValueRef inside[2], channels = number_of(g, WINOGRAD_CHANNELS), width = number_of(g, WINOGRAD_IN + 1);
   for (int d = 0; d < 2; d++) {
-    from.at[d] = minus(g, from.at[d], number_of(g, WINOGRAD_LOW + d));
+    from.at[d] = emit_sub(g->w, from.at[d], number_of(g, WINOGRAD_LOW + d));
     inside[d] = bits_inside(g, d, from.at[d]);
   }
-  LLVMValueRef line = sum(g, times(g, from.image, number_of(g, WINOGRAD_IN)), from.at[0]);
-  LLVMValueRef start = times(g, sum(g, times(g, line, width), from.at[1]), channels);
+  LLVMValueRef line = emit_add(g->w, emit_mul(g->w, from.image, number_of(g, WINOGRAD_IN)), from.at[0]);
+  LLVMValueRef start = emit_mul(g->w, emit_add(g->w, emit_mul(g->w, line, width), from.at[1]), channels);
   emit_loop l;
-  LLVMValueRef c = begin_vectors(g, &l, integer(g, 0), channels, channels, number_of(g, WINOGRAD_FORWARD_LANES));
-  LLVMValueRef arguments[] = {after(g, pointer_of(g, WINOGRAD_X), sum(g, start, c)),
-                              times(g, width, channels),
+  LLVMValueRef c = begin_vectors(g, &l, emit_i64(g->w, 0), channels, channels, number_of(g, WINOGRAD_FORWARD_LANES));
+  LLVMValueRef arguments[] = {after(g, pointer_of(g, WINOGRAD_X), emit_add(g->w, start, c)),
+                              emit_mul(g->w, width, channels),
                               channels,
                               inside[0],
                               inside[1],
                               after(g, to, c),
                               number_of(g, WINOGRAD_V_PLANE)};
-  call_pointer(g, WINOGRAD_FORWARD, WINOGRAD_FORWARD_TYPES, sizeof arguments / sizeof *arguments, arguments);
+  emit_call_typed(g->w, pointer_of(g, WINOGRAD_FORWARD), WINOGRAD_FORWARD_TYPES, arguments);
   emit_loop_end(g->w, &l, NULL);
 }
 
@@ -107,9 +91,9 @@ static void write_transform(emit_ir *w, const void *data) {
   emit_loop l;
   (void)data;
   begin_body(&g, w, p);
-  emit_loop_begin(w, &l, integer(&g, 0), p[TRANSFORM_N], 1, false, 0, NULL);
-  LLVMValueRef row = after(&g, p[TRANSFORM_V], times(&g, l.iv, number_of(&g, WINOGRAD_V_ROW)));
-  transform_tile(&g, sum(&g, p[TRANSFORM_FIRST], l.iv), row);
+  emit_loop_begin(w, &l, emit_i64(w, 0), p[TRANSFORM_N], 1, false, 0, NULL);
+  LLVMValueRef row = after(&g, p[TRANSFORM_V], emit_mul(w, l.iv, number_of(&g, WINOGRAD_V_ROW)));
+  transform_tile(&g, emit_add(w, p[TRANSFORM_FIRST], l.iv), row);
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
@@ -122,7 +106,7 @@ enum { FINISH_RECORD, FINISH_FIRST, FINISH_N, FINISH_FROM, FINISH_TO, FINISH_M, 
 
 /* Returns how many positions of a tile lie in the result along dimension d. */
 static LLVMValueRef extent_of(const writing *g, const place *at, int d) {
-  LLVMValueRef left = minus(g, number_of(g, WINOGRAD_OUT + d), at->at[d]);
+  LLVMValueRef left = emit_sub(g->w, number_of(g, WINOGRAD_OUT + d), at->at[d]);
   return emit_lesser(g->w, left, number_of(g, WINOGRAD_M + d));
 }
 
@@ -132,14 +116,14 @@ static void write_finish(emit_ir *w, const void *data) {
   emit_loop tiles, vectors;
   (void)data;
   begin_body(&g, w, p);
-  emit_loop_begin(w, &tiles, integer(&g, 0), p[FINISH_N], 1, false, 0, NULL);
-  place at = place_of(&g, sum(&g, p[FINISH_FIRST], tiles.iv));
-  LLVMValueRef row = after(&g, p[FINISH_M], times(&g, tiles.iv, number_of(&g, WINOGRAD_M_ROW)));
+  emit_loop_begin(w, &tiles, emit_i64(w, 0), p[FINISH_N], 1, false, 0, NULL);
+  place at = place_of(&g, emit_add(w, p[FINISH_FIRST], tiles.iv));
+  LLVMValueRef row = after(&g, p[FINISH_M], emit_mul(w, tiles.iv, number_of(&g, WINOGRAD_M_ROW)));
   LLVMValueRef rows = extent_of(&g, &at, 0), columns = extent_of(&g, &at, 1), line = pointer_of(&g, WINOGRAD_LINE);
   LLVMValueRef k = begin_vectors(&g, &vectors, p[FINISH_FROM], p[FINISH_TO], number_of(&g, WINOGRAD_OUTPUTS),
                                  number_of(&g, WINOGRAD_BACKWARD_LANES));
-  LLVMValueRef back[] = {after(&g, row, minus(&g, k, p[FINISH_FROM])), number_of(&g, WINOGRAD_M_PLANE), line};
-  call_pointer(&g, WINOGRAD_BACKWARD, WINOGRAD_BACKWARD_TYPES, sizeof back / sizeof *back, back);
+  LLVMValueRef back[] = {after(&g, row, emit_sub(w, k, p[FINISH_FROM])), number_of(&g, WINOGRAD_M_PLANE), line};
+  emit_call_typed(w, pointer_of(&g, WINOGRAD_BACKWARD), WINOGRAD_BACKWARD_TYPES, back);
   LLVMValueRef finish[WINOGRAD_EPILOGUE_PARAMETERS] = {pointer_of(&g, WINOGRAD_BUFFERS),
                                                        pointer_of(&g, WINOGRAD_ARGS),
                                                        line,
@@ -149,7 +133,7 @@ static void write_finish(emit_ir *w, const void *data) {
                                                        rows,
                                                        columns,
                                                        k};
-  call_pointer(&g, WINOGRAD_EPILOGUE, WINOGRAD_EPILOGUE_TYPES, WINOGRAD_EPILOGUE_PARAMETERS, finish);
+  emit_call_typed(w, pointer_of(&g, WINOGRAD_EPILOGUE), WINOGRAD_EPILOGUE_TYPES, finish);
   emit_loop_end(w, &vectors, NULL);
   emit_loop_end(w, &tiles, NULL);
   LLVMBuildRetVoid(w->builder);
@@ -167,21 +151,21 @@ static void multiply(const writing *g, LLVMValueRef n, LLVMValueRef from, LLVMVa
   const emit_ir *w = g->w;
   LLVMValueRef columns = number_of(g, WINOGRAD_PANEL_COLUMNS), channels = number_of(g, WINOGRAD_CHANNELS);
   emit_loop products, panels;
-  emit_loop_begin(w, &products, integer(g, 0), number_of(g, WINOGRAD_PRODUCTS), 1, true, 0, NULL);
-  LLVMValueRef v_plane = after(g, v, times(g, products.iv, number_of(g, WINOGRAD_V_PLANE)));
-  LLVMValueRef m_plane = after(g, m, times(g, products.iv, number_of(g, WINOGRAD_M_PLANE)));
-  LLVMValueRef first = times(g, products.iv, number_of(g, WINOGRAD_PANELS));
+  emit_loop_begin(w, &products, emit_i64(w, 0), number_of(g, WINOGRAD_PRODUCTS), 1, true, 0, NULL);
+  LLVMValueRef v_plane = after(g, v, emit_mul(w, products.iv, number_of(g, WINOGRAD_V_PLANE)));
+  LLVMValueRef m_plane = after(g, m, emit_mul(w, products.iv, number_of(g, WINOGRAD_M_PLANE)));
+  LLVMValueRef first = emit_mul(w, products.iv, number_of(g, WINOGRAD_PANELS));
   emit_loop_begin(w, &panels, from, to, 1, false, 0, NULL);
-  LLVMValueRef u = times(g, sum(g, first, panels.iv), times(g, channels, columns));
+  LLVMValueRef u = emit_mul(w, emit_add(w, first, panels.iv), emit_mul(w, channels, columns));
   LLVMValueRef arguments[] = {v_plane,
                               after(g, pointer_of(g, WINOGRAD_U), u),
-                              after(g, m_plane, times(g, minus(g, panels.iv, from), columns)),
+                              after(g, m_plane, emit_mul(w, emit_sub(w, panels.iv, from), columns)),
                               n,
                               channels,
                               number_of(g, WINOGRAD_V_ROW),
                               number_of(g, WINOGRAD_M_ROW),
                               number_of(g, WINOGRAD_PERIOD)};
-  call_pointer(g, WINOGRAD_PANEL, WINOGRAD_PANEL_TYPES, sizeof arguments / sizeof *arguments, arguments);
+  emit_call_typed(w, pointer_of(g, WINOGRAD_PANEL), WINOGRAD_PANEL_TYPES, arguments);
   emit_loop_end(w, &panels, NULL);
   emit_loop_end(w, &products, NULL);
 }
@@ -192,12 +176,12 @@ static void write_slabs(const writing *g, LLVMValueRef first, LLVMValueRef n, LL
   LLVMValueRef panels = number_of(g, WINOGRAD_PANELS), step = number_of(g, WINOGRAD_SLAB);
   LLVMValueRef columns = number_of(g, WINOGRAD_PANEL_COLUMNS);
   emit_loop l;
-  emit_loop_begin(g->w, &l, integer(g, 0), ceil_over(g, panels, step), 1, true, 0, NULL);
-  LLVMValueRef from = times(g, l.iv, step), to = emit_lesser(g->w, sum(g, from, step), panels);
+  emit_loop_begin(g->w, &l, emit_i64(g->w, 0), ceil_over(g, panels, step), 1, true, 0, NULL);
+  LLVMValueRef from = emit_mul(g->w, l.iv, step), to = emit_lesser(g->w, emit_add(g->w, from, step), panels);
   multiply(g, n, from, to, v, m);
-  LLVMValueRef end = emit_lesser(g->w, times(g, to, columns), number_of(g, WINOGRAD_OUTPUTS));
+  LLVMValueRef end = emit_lesser(g->w, emit_mul(g->w, to, columns), number_of(g, WINOGRAD_OUTPUTS));
   emit_call_shared(g->w, &winograd_finish,
-                   (LLVMValueRef[FINISH_PARAMETERS]){g->record, first, n, times(g, from, columns), end, m});
+                   (LLVMValueRef[FINISH_PARAMETERS]){g->record, first, n, emit_mul(g->w, from, columns), end, m});
   emit_loop_end(g->w, &l, NULL);
 }
 
@@ -208,13 +192,13 @@ static void write_fused(emit_ir *w, const void *data) {
   emit_loop l;
   (void)data;
   begin_body(&g, w, p);
-  LLVMValueRef v = p[FUSED_V], tiles = minus(&g, p[FUSED_END], p[FUSED_BEGIN]);
+  LLVMValueRef v = p[FUSED_V], tiles = emit_sub(w, p[FUSED_END], p[FUSED_BEGIN]);
   LLVMValueRef blocks = ceil_over(&g, tiles, number_of(&g, WINOGRAD_BLOCK));
-  LLVMValueRef m = after(&g, v, times(&g, number_of(&g, WINOGRAD_PRODUCTS), number_of(&g, WINOGRAD_V_PLANE)));
-  emit_loop_begin(w, &l, integer(&g, 0), blocks, 1, false, 0, NULL);
-  LLVMValueRef from = over(&g, times(&g, l.iv, tiles), blocks);
-  LLVMValueRef n = minus(&g, over(&g, times(&g, sum(&g, l.iv, integer(&g, 1)), tiles), blocks), from);
-  LLVMValueRef first = sum(&g, p[FUSED_BEGIN], from);
+  LLVMValueRef m = after(&g, v, emit_mul(w, number_of(&g, WINOGRAD_PRODUCTS), number_of(&g, WINOGRAD_V_PLANE)));
+  emit_loop_begin(w, &l, emit_i64(w, 0), blocks, 1, false, 0, NULL);
+  LLVMValueRef from = emit_div(w, emit_mul(w, l.iv, tiles), blocks);
+  LLVMValueRef n = emit_sub(w, emit_div(w, emit_mul(w, emit_add(w, l.iv, emit_i64(w, 1)), tiles), blocks), from);
+  LLVMValueRef first = emit_add(w, p[FUSED_BEGIN], from);
   emit_call_shared(w, &winograd_transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, first, n, v});
   write_slabs(&g, first, n, v, m);
   emit_loop_end(w, &l, NULL);

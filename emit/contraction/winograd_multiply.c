@@ -15,17 +15,13 @@
  * block of rows prefetches some of its vectors (emit_gemm.ahead); `period` rows prefetch the same ones. */
 enum { PANEL_V, PANEL_U, PANEL_M, PANEL_N, PANEL_CHANNELS, PANEL_V_ROW, PANEL_M_ROW, PANEL_PERIOD, PANEL_PARAMETERS };
 
-static LLVMValueRef product(const winograd *g, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWMul(g->ir->builder, x, y, "");
-}
-
 static void multiply_rows(const winograd *g, const winograd_panel *code, LLVMValueRef first, const LLVMValueRef *p) {
   const emit_gemm_tile *t = &code->tile;
   int64_t panel = (int64_t)t->vectors * t->lanes;
   LLVMValueRef part = emit_opaque(g->ir, LLVMBuildUDiv(g->ir->builder, first, p[PANEL_PERIOD], ""));
   emit_gemm block = {.tile = *t,
                      .type = DTYPE_F32,
-                     .a = address(g, p[PANEL_V], product(g, first, p[PANEL_V_ROW])),
+                     .a = address(g, p[PANEL_V], emit_mul(g->ir, first, p[PANEL_V_ROW])),
                      .b = p[PANEL_U],
                      .a_row_size = p[PANEL_V_ROW],
                      .a_k = 1,
@@ -39,7 +35,7 @@ static void multiply_rows(const winograd *g, const winograd_panel *code, LLVMVal
   emit_gemm_zero(g->ir, &block, sums);
   emit_gemm_block(g->ir, &block, sums);
   for (int i = 0; i < t->rows; i++) {
-    LLVMValueRef to = address(g, p[PANEL_M], product(g, plus(g, first, i), p[PANEL_M_ROW]));
+    LLVMValueRef to = address(g, p[PANEL_M], emit_mul(g->ir, plus(g, first, i), p[PANEL_M_ROW]));
     for (int j = 0; j < t->vectors; j++) {
       store(g, sums[i * t->vectors + j], address(g, to, number(g, (int64_t)j * t->lanes)));
     }

@@ -57,6 +57,11 @@ LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters) {
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, n, false);
 }
 
+void emit_call_typed(const emit_ir *w, LLVMValueRef function, const char *parameters, LLVMValueRef *arguments) {
+  LLVMTypeRef type = emit_shared_type(w, parameters);
+  LLVMBuildCall2(w->builder, type, function, arguments, LLVMCountParamTypes(type), "");
+}
+
 /* Returns the name of a shared function in code for the target of which `target` is the text (emit_target_text). */
 static const char *name_for(const emit_ir *w, const emit_shared *f, const char *target) {
   return arena_printf(w->arena, "%s_%016llx", f->name, (unsigned long long)hash_bytes(target, strlen(target), 0));
@@ -88,15 +93,16 @@ static LLVMValueRef add_shared(const emit_ir *w, const emit_shared *f, const cha
 
 LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f) {
   LLVMValueRef found = find_precompiled(w, f);
+  if (found) {
+    return found;
+  }
   const char *name = name_for(w, f, emit_target_text(w->arena, w->target));
-  found = found ? found : LLVMGetNamedFunction(w->module, name);
+  found = LLVMGetNamedFunction(w->module, name);
   return found ? found : add_shared(w, f, name);
 }
 
 void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments) {
-  LLVMValueRef function = emit_shared_function(w, f);
-  LLVMBuildCall2(w->builder, emit_shared_type(w, f->parameters), function, arguments, (unsigned)strlen(f->parameters),
-                 "");
+  emit_call_typed(w, emit_shared_function(w, f), f->parameters, arguments);
 }
 
 /* --- records --- */

@@ -30,6 +30,8 @@ enum { EMIT_SHARED_PARAMETERS = 32 }; /* the most parameters of a shared functio
 
 /* Returns the type of a shared function with these parameters. */
 LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters);
+/* Writes a call of a function of such a type; there are as many arguments as parameters. */
+void emit_call_typed(const emit_ir *w, LLVMValueRef function, const char *parameters, LLVMValueRef *arguments);
 /* Returns the shared function for the target, with all of its features.  If neither the module has it nor the functions
  * that are there when the code runs (emit_target.functions), adds it to the module. */
 LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);

@@ -9,6 +9,25 @@ static inline LLVMValueRef emit_add(const emit_ir *w, LLVMValueRef x, LLVMValueR
   return LLVMBuildNSWAdd(w->builder, x, y, "");
 }
 
+/* Returns x - y, which does not overflow. */
+static inline LLVMValueRef emit_sub(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWSub(w->builder, x, y, "");
+}
+
+/* Returns x * y, which does not overflow. */
+static inline LLVMValueRef emit_mul(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildNSWMul(w->builder, x, y, "");
+}
+
+/* Return x / y, rounded down, and its remainder. x is not negative.  The divisions are not hidden from LLVM's loop
+ * passes. */
+static inline LLVMValueRef emit_div(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildUDiv(w->builder, x, y, "");
+}
+static inline LLVMValueRef emit_rem(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return LLVMBuildURem(w->builder, x, y, "");
+}
+
 /* Returns x * n, which does not overflow. */
 static inline LLVMValueRef emit_times(const emit_ir *w, LLVMValueRef x, int64_t n) {
   return n == 1 ? x : LLVMBuildNSWMul(w->builder, x, emit_i64(w, n), "");

@@ -20,15 +20,6 @@ static LLVMValueRef pointer_of(const macro_kernel *m, int entry) {
   return emit_record_pointer(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
 }
 
-static LLVMValueRef minus(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWSub(w->builder, x, y, "");
-}
-static LLVMValueRef product(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildNSWMul(w->builder, x, y, "");
-}
-static LLVMValueRef quotient(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return LLVMBuildUDiv(w->builder, x, y, "");
-}
 static LLVMValueRef after(const emit_ir *w, LLVMValueRef base, LLVMValueRef bytes) {
   return LLVMBuildInBoundsGEP2(w->builder, w->i8, base, &bytes, 1, "");
 }
@@ -40,13 +31,12 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   LLVMValueRef buffers = pointer_of(m, EMIT_RECORD_BUFFERS), args = pointer_of(m, EMIT_RECORD_ARGS);
   LLVMValueRef tile = pointer_of(m, EMIT_RECORD_TILE);
   LLVMValueRef loops = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
-  LLVMValueRef a = after(w, m->a, product(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
+  LLVMValueRef a = after(w, m->a, emit_mul(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
   LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
-  LLVMBuildCall2(w->builder, emit_shared_type(w, EMIT_MICRO_TYPES), m->micro, sum, EMIT_MICRO_PARAMETERS, "");
+  emit_call_typed(w, m->micro, EMIT_MICRO_TYPES, sum);
   LLVMValueRef finish[EMIT_EPILOGUE_PARAMETERS] = {buffers,         args,    tile, emit_add(w, m->row, unit), m->rows,
                                                    m->first_column, m->width};
-  LLVMBuildCall2(w->builder, emit_shared_type(w, EMIT_EPILOGUE_TYPES), pointer_of(m, EMIT_RECORD_EPILOGUE), finish,
-                 EMIT_EPILOGUE_PARAMETERS, "");
+  emit_call_typed(w, pointer_of(m, EMIT_RECORD_EPILOGUE), EMIT_EPILOGUE_TYPES, finish);
 }
 
 /* Returns how many of n rows are left for the current rung and those after it: each rung takes as many rows as fit in
@@ -57,7 +47,7 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), m->rung_number, 1, false, 1, &n);
   LLVMValueRef rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
-  LLVMValueRef left = LLVMBuildURem(w->builder, l.carried[0], emit_record_number(w, rung, EMIT_RUNG_ROWS), "");
+  LLVMValueRef left = emit_rem(w, l.carried[0], emit_record_number(w, rung, EMIT_RUNG_ROWS));
   emit_loop_end(w, &l, &left);
   return l.carried[0];
 }
@@ -66,12 +56,12 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
  * blocks. */
 static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = m->w;
-  LLVMValueRef high = number_of(m, EMIT_RECORD_RUNGS + EMIT_RUNG_ROWS), from = product(w, begin, high);
-  LLVMValueRef to = emit_lesser(w, product(w, end, high), number_of(m, EMIT_RECORD_INNER));
-  LLVMValueRef left = rows_left(m, minus(w, to, from)), first = minus(w, to, left);
+  LLVMValueRef high = number_of(m, EMIT_RECORD_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);
+  LLVMValueRef to = emit_lesser(w, emit_mul(w, end, high), number_of(m, EMIT_RECORD_INNER));
+  LLVMValueRef left = rows_left(m, emit_sub(w, to, from)), first = emit_sub(w, to, left);
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), quotient(w, left, m->rows), 1, false, 0, NULL);
-  write_block(m, emit_add(w, first, product(w, l.iv, m->rows)));
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_div(w, left, m->rows), 1, false, 0, NULL);
+  write_block(m, emit_add(w, first, emit_mul(w, l.iv, m->rows)));
   emit_loop_end(w, &l, NULL);
 }
 
@@ -83,9 +73,9 @@ static LLVMValueRef outside_offset(const macro_kernel *m) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), number_of(m, EMIT_RECORD_N_OUTSIDE), 1, false, 2, start);
   LLVMValueRef level = emit_record_at(w, levels, emit_times(w, l.iv, 2)), n = emit_record_number(w, level, 0);
-  LLVMValueRef digit = LLVMBuildURem(w->builder, l.carried[0], n, "");
-  LLVMValueRef next[] = {quotient(w, l.carried[0], n),
-                         emit_add(w, l.carried[1], product(w, digit, emit_record_number(w, level, 1)))};
+  LLVMValueRef digit = emit_rem(w, l.carried[0], n);
+  LLVMValueRef next[] = {emit_div(w, l.carried[0], n),
+                         emit_add(w, l.carried[1], emit_mul(w, digit, emit_record_number(w, level, 1)))};
   emit_loop_end(w, &l, next);
   return l.carried[1];
 }
@@ -95,15 +85,15 @@ static void write_outer_loop(macro_kernel *m) {
   const emit_ir *w = m->w;
   LLVMValueRef inside = number_of(m, EMIT_RECORD_INSIDE), one = emit_i64(w, 1);
   LLVMValueRef row_from = m->parameters[EMIT_MACRO_ROW_FROM], row_to = m->parameters[EMIT_MACRO_ROW_TO];
-  LLVMValueRef past = emit_add(w, quotient(w, minus(w, row_to, one), inside), one);
+  LLVMValueRef past = emit_add(w, emit_div(w, emit_sub(w, row_to, one), inside), one);
   emit_loop l;
-  emit_loop_begin(w, &l, quotient(w, row_from, inside), past, 1, true, 0, NULL);
+  emit_loop_begin(w, &l, emit_div(w, row_from, inside), past, 1, true, 0, NULL);
   m->outer = l.iv;
   m->a = after(w, m->parameters[EMIT_MACRO_A], outside_offset(m));
-  m->row = emit_add(w, m->parameters[EMIT_MACRO_FIRST_ROW], product(w, l.iv, number_of(m, EMIT_RECORD_INNER)));
-  LLVMValueRef before = product(w, l.iv, inside);
-  LLVMValueRef begin = emit_greater(w, minus(w, row_from, before), emit_i64(w, 0));
-  write_rows(m, begin, emit_lesser(w, minus(w, row_to, before), inside));
+  m->row = emit_add(w, m->parameters[EMIT_MACRO_FIRST_ROW], emit_mul(w, l.iv, number_of(m, EMIT_RECORD_INNER)));
+  LLVMValueRef before = emit_mul(w, l.iv, inside);
+  LLVMValueRef begin = emit_greater(w, emit_sub(w, row_from, before), emit_i64(w, 0));
+  write_rows(m, begin, emit_lesser(w, emit_sub(w, row_to, before), inside));
   emit_loop_end(w, &l, NULL);
 }
 
@@ -116,22 +106,22 @@ static void set_column(macro_kernel *m, LLVMValueRef number) {
                narrow = emit_record_number(w, m->rung, EMIT_RUNG_WIDTHS + 1);
   LLVMValueRef n_wide = emit_record_number(w, m->rung, EMIT_RUNG_N_WIDE);
   LLVMValueRef is_narrow = emit_icmp(w, LLVMIntSGE, number, n_wide), lanes = number_of(m, EMIT_RECORD_LANES);
-  LLVMValueRef extra = product(w, emit_lesser(w, number, n_wide), minus(w, wide, narrow));
-  LLVMValueRef vector = emit_add(w, product(w, number, narrow), extra), column = product(w, vector, lanes);
+  LLVMValueRef extra = emit_mul(w, emit_lesser(w, number, n_wide), emit_sub(w, wide, narrow));
+  LLVMValueRef vector = emit_add(w, emit_mul(w, number, narrow), extra), column = emit_mul(w, vector, lanes);
   LLVMValueRef which = LLVMBuildZExt(w->builder, is_narrow, w->i64, "");
   LLVMValueRef micro = emit_record_at(w, m->rung, emit_add(w, which, emit_i64(w, EMIT_RUNG_MICRO)));
   m->micro = LLVMBuildLoad2(w->builder, w->ptr, micro, "");
-  m->b = after(w, m->parameters[EMIT_MACRO_B], product(w, vector, number_of(m, EMIT_RECORD_VECTOR_BYTES)));
+  m->b = after(w, m->parameters[EMIT_MACRO_B], emit_mul(w, vector, number_of(m, EMIT_RECORD_VECTOR_BYTES)));
   m->first_column = emit_add(w, m->parameters[EMIT_MACRO_FIRST_COLUMN], column);
-  m->width = emit_lesser(w, minus(w, number_of(m, EMIT_RECORD_COLUMNS), column),
-                         product(w, emit_select(w, is_narrow, narrow, wide), lanes));
+  m->width = emit_lesser(w, emit_sub(w, number_of(m, EMIT_RECORD_COLUMNS), column),
+                         emit_mul(w, emit_select(w, is_narrow, narrow, wide), lanes));
 }
 
 static void write_columns(macro_kernel *m) {
   const emit_ir *w = m->w;
   LLVMValueRef steps = number_of(m, EMIT_RECORD_COLUMN_STEPS), n = emit_record_number(w, m->rung, EMIT_RUNG_N);
-  LLVMValueRef each = quotient(w, emit_add(w, n, minus(w, steps, emit_i64(w, 1))), steps);
-  LLVMValueRef from = product(w, m->parameters[EMIT_MACRO_COLUMN_STEP], each);
+  LLVMValueRef each = emit_div(w, emit_add(w, n, emit_sub(w, steps, emit_i64(w, 1))), steps);
+  LLVMValueRef from = emit_mul(w, m->parameters[EMIT_MACRO_COLUMN_STEP], each);
   emit_loop l;
   emit_loop_begin(w, &l, from, emit_lesser(w, emit_add(w, from, each), n), 1, false, 0, NULL);
   emit_poll(w, l.iv, 1, EMIT_ANY_NUMBER, EMIT_POLL);

@@ -116,7 +116,7 @@ FAULTS = [
     fault(
         "winograd-height",
         "rows of a patch end where its columns do",
-        ("emit/contraction/winograd_functions.c", "left = minus(g, «number_of(g, WINOGRAD_IN + d)»", "number_of(g, WINOGRAD_IN + 1)"),
+        ("emit/contraction/winograd_functions.c", "left = emit_sub(w, «number_of(g, WINOGRAD_IN + d)»", "number_of(g, WINOGRAD_IN + 1)"),
     ),
     fault(
         "depthwise-border",

@@ -90,7 +90,7 @@ static status save(session *s, const char *path, FILE *stream) {
   session_await_tuned(s);
   TRY(session_take_turn(s));
   saving x = {.s = s, .path = path, .stream = stream};
-  status failed = guard_run(save_guarded, &x);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, save_guarded, &x); /* it may compile */
   arena_destroy(x.scratch);
   session_end_turn(s);
   return failed;

@@ -68,7 +68,8 @@ CUresult cuGraphInstantiateWithFlags(CUgraphExec *out, CUgraph graph, unsigned l
   }
   CUgraphExec e = *out = new_object(GRAPH_EXEC, sizeof *e);
   e->graph = new_object(GRAPH, sizeof *e->graph);
-  memcpy(e->graph, graph, sizeof *graph);
+  e->graph->n = graph->n; /* without the members of the object, which other threads may change */
+  memcpy(e->graph->nodes, graph->nodes, sizeof graph->nodes);
   begin_object(&e->object);
   return CUDA_SUCCESS;
 }

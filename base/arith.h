@@ -13,4 +13,14 @@ static inline int64_t ceil_div(int64_t n, int64_t step) { return (n + step - 1) 
 static inline int64_t round_up(int64_t n, int64_t step) { return ceil_div(n, step) * step; }
 static inline uint64_t round_up_u64(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 
+/* Returns the greatest common divisor of a and b, which is not negative; it is |b| if a is 0. */
+static inline int64_t gcd_i64(int64_t a, int64_t b) {
+  while (b) {
+    int64_t rest = a % b;
+    a = b;
+    b = rest;
+  }
+  return a < 0 ? -a : a;
+}
+
 #endif

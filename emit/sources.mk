@@ -128,6 +128,7 @@ emit_files = \
 	emit/kernel/transpose_tiles.h \
 	emit/kernel/update.h \
 	emit/kernel/writer.h \
+	emit/llvm/arithmetic.h \
 	emit/llvm/compiler_calls.def \
 	emit/llvm/cpus.h \
 	emit/llvm/function.h \
@@ -139,7 +140,6 @@ emit_files = \
 	emit/llvm/metadata.h \
 	emit/llvm/number.h \
 	emit/llvm/target.h \
-	emit/product/arithmetic.h \
 	emit/product/gemm.h \
 	emit/product/macro_kernel.h \
 	emit/product/micro_kernel.h \

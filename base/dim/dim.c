@@ -3,6 +3,8 @@
 
 #include <string.h>
 
+#include "base/arith.h"
+
 /* The most terms of a polynomial; one with more becomes DIM_OVERFLOW.  Real models have fewer, but a hostile one may
  * have more. */
 enum { TERMS_MAX = 64 };
@@ -188,16 +190,6 @@ bool dim_signed_value(const dim_table *t, dim d, int64_t *out) {
 
 /* --- division --- */
 
-static int64_t gcd(int64_t a, int64_t b) {
-  a = a < 0 ? -a : a;
-  while (b) {
-    int64_t rest = a % b;
-    a = b;
-    b = rest;
-  }
-  return a;
-}
-
 /* Divides a by b without remainder: a = quotient * b.  Returns false if that is not possible. */
 static bool poly_divide_exactly(dim_table *t, const poly *a, const poly *b, poly *quotient) {
   poly rest = *a;
@@ -255,7 +247,7 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   int64_t g = b->factor;
   for (int i = 0; i < a->n; i++) {
-    g = a->terms[i].monomial == 1 ? g : gcd(a->terms[i].factor, g);
+    g = a->terms[i].monomial == 1 ? g : gcd_i64(a->terms[i].factor, g);
   }
   if (g == 1) {
     return;

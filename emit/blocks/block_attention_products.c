@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "emit/blocks/block_attention_internal.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/element/view.h"
 #include "emit/kernel/block.h"
 

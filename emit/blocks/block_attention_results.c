@@ -4,7 +4,7 @@
 
 #include "emit/blocks/block_attention_internal.h"
 #include "emit/blocks/sum_parts.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/kernel/block.h"
 

@@ -3,7 +3,7 @@
 #include <math.h>
 
 #include "emit/blocks/block_attention_internal.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/kernel/block.h"
 #include "emit/llvm/math.h"

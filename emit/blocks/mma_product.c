@@ -6,7 +6,7 @@
 #include <string.h>
 
 #include "emit/blocks/mma_product_internal.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 

@@ -3,7 +3,7 @@
 #include <assert.h>
 
 #include "emit/blocks/mma_product_internal.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 

@@ -3,7 +3,7 @@
 
 #include <math.h>
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 

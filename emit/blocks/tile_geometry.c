@@ -1,7 +1,7 @@
 /* tile_geometry.c - see tile_geometry.h. */
 #include "emit/blocks/tile_geometry.h"
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 

@@ -7,7 +7,7 @@
 
 #include "emit/blocks/sum_parts.h"
 #include "emit/blocks/tile_geometry.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"

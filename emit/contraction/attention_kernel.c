@@ -4,7 +4,7 @@
 
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/product/gemm.h"
 #include "emit/llvm/math.h"

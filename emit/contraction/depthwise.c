@@ -4,7 +4,7 @@
 #include <math.h>
 
 #include "emit/contraction/depthwise_internal.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"

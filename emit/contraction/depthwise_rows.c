@@ -1,7 +1,7 @@
 /* depthwise_rows.c - the function that computes rows whose length is an argument; see depthwise_internal.h. */
 #include "emit/contraction/depthwise_internal.h"
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 
 enum { ROWS_RECORD, ROWS_IMAGE, ROWS_FROM, ROWS_TO, ROWS_VECTOR, ROWS_PARAMETERS };
 

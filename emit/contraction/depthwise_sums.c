@@ -1,7 +1,7 @@
 /* depthwise_sums.c - the sums of products of a tile of depthwise.h's convolutions. */
 #include "emit/contraction/depthwise_internal.h"
 #include "emit/llvm/number.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 
 typedef struct summing {
   const emit_ir *ir;

@@ -2,7 +2,7 @@
 #include <math.h>
 
 #include "base/arith.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/contraction/flash_attention_internal.h"
 #include "emit/product/gemm.h"

@@ -1,7 +1,7 @@
 /* flash_attention_scores.c - the scores of a tile for a block of keys: the copy of the block as panels, and the product
  * by register blocks; for tiles of few rows, the product with k in place. */
 #include "base/arith.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/contraction/flash_attention_internal.h"
 #include "emit/product/gemm.h"

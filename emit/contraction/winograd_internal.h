@@ -3,7 +3,7 @@
 #ifndef EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 #define EMIT_CONTRACTION_WINOGRAD_INTERNAL_H
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/contraction/winograd.h"
 #include "emit/llvm/function.h"
 #include "emit/product/gemm.h"

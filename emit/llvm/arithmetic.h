@@ -1,6 +1,6 @@
-/* arithmetic.h - i64 arithmetic of counts and offsets, as kernels of contractions compute it. */
-#ifndef EMIT_PRODUCT_ARITHMETIC_H
-#define EMIT_PRODUCT_ARITHMETIC_H
+/* arithmetic.h - i64 arithmetic of counts and offsets, as the code of kernels computes it. */
+#ifndef EMIT_LLVM_ARITHMETIC_H
+#define EMIT_LLVM_ARITHMETIC_H
 
 #include "emit/llvm/index.h"
 

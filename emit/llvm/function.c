@@ -134,8 +134,7 @@ static void write_copy(emit_ir *w, const void *data) {
 /* Copies a number of entries to a record from another one. */
 const emit_shared emit_copy_record = {"copy_record", "ppi", write_copy, NULL};
 
-/* Returns a table of the module with these entries. */
-static LLVMValueRef constant_record(const emit_ir *w, int n, LLVMValueRef *entries) {
+LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries) {
   LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, (uint64_t)n), "record");
   LLVMSetInitializer(table, LLVMConstArray2(w->i64, entries, (uint64_t)n));
   LLVMSetLinkage(table, LLVMPrivateLinkage);
@@ -154,7 +153,7 @@ LLVMValueRef emit_record(const emit_ir *w, int n, LLVMValueRef *entries) {
   for (int k = 0; k < n; k++) {
     constants[k] = entries[k] && LLVMIsAConstantInt(entries[k]) ? entries[k] : emit_i64(w, 0);
   }
-  LLVMValueRef copy[] = {record, constant_record(w, n, constants), emit_i64(w, n)};
+  LLVMValueRef copy[] = {record, emit_constant_record(w, n, constants), emit_i64(w, n)};
   emit_call_shared(w, &emit_copy_record, copy);
   for (int k = 0; k < n; k++) {
     if (entries[k] && entries[k] != constants[k]) {

@@ -38,6 +38,8 @@ LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);
 /* Writes a call of it. */
 void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments);
 
+/* Returns a constant table of the module with n entries of 8 bytes. */
+LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries);
 /* Returns a table of n entries of 8 bytes, pointers and i64, on the stack of the function that is being written: the
  * arguments of a shared function that takes many.  An entry may be NULL if it is never read.  Constants are copied from
  * a table of the module, by the shared function emit_copy_record. */

@@ -5,6 +5,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "base/arith.h"
 #include "base/hash.h"
 
 /* --- sizes --- */
@@ -191,15 +192,6 @@ static LLVMValueRef once(const emit_indexer *x, LLVMOpcode op, LLVMValueRef a, L
   return v;
 }
 
-static int64_t gcd(int64_t a, int64_t b) {
-  while (b) {
-    int64_t r = a % b;
-    a = b;
-    b = r;
-  }
-  return a < 0 ? -a : a;
-}
-
 /* --- positions --- */
 
 emit_pos emit_pos_const(const emit_indexer *x, int64_t c) {
@@ -245,7 +237,7 @@ emit_pos emit_pos_add(const emit_indexer *x, emit_pos a, emit_pos b) {
   if (a.step == EMIT_SCATTERED || b.step == EMIT_SCATTERED) {
     return scattered(once(x, LLVMAdd, emit_pos_vector(x, a), emit_pos_vector(x, b)));
   }
-  emit_pos sum = emit_pos_lanes(once(x, LLVMAdd, a.base, b.base), a.step + b.step, gcd(a.multiple, b.multiple));
+  emit_pos sum = emit_pos_lanes(once(x, LLVMAdd, a.base, b.base), a.step + b.step, gcd_i64(a.multiple, b.multiple));
   bool known = a.least < a.past && b.least < b.past;
   if (!known || __builtin_add_overflow(a.least, b.least, &sum.least) ||
       __builtin_add_overflow(a.past, b.past - 1, &sum.past)) {
@@ -315,7 +307,7 @@ emit_pos emit_pos_scale_by_size(const emit_indexer *x, emit_pos a, dim d) {
 /* Returns true if all lanes are known to have the same quotient by c, since lane 0 is a multiple of a.multiple and the
  * other lanes are near enough to it. */
 static bool one_bucket(const emit_indexer *x, emit_pos a, int64_t c) {
-  return a.step > 0 && gcd(a.multiple, c) > (x->lanes - 1) * a.step;
+  return a.step > 0 && gcd_i64(a.multiple, c) > (x->lanes - 1) * a.step;
 }
 
 /* Returns true if all lanes are known to have the same constant quotient by c, and sets *bucket to it. */
@@ -393,10 +385,10 @@ emit_pos emit_pos_div(const emit_indexer *x, emit_pos a, dim c) {
 static emit_pos remainder_of(const emit_indexer *x, emit_pos a, int64_t c) {
   bool affine = a.step != EMIT_SCATTERED;
   if (a.step == 0 || (affine && one_bucket(x, a, c))) {
-    return emit_pos_lanes(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), a.step, gcd(a.multiple, c));
+    return emit_pos_lanes(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), a.step, gcd_i64(a.multiple, c));
   }
   if (affine && a.step % c == 0) {
-    return emit_pos_at(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), gcd(a.multiple, c));
+    return emit_pos_at(once(x, LLVMURem, a.base, constant_divisor(x, a, c)), gcd_i64(a.multiple, c));
   }
   LLVMValueRef v = emit_pos_vector(x, a);
   return scattered(once(x, LLVMURem, v, emit_i(v, c)));

@@ -1,7 +1,7 @@
 /* macro_kernel.c - see macro_kernel.h. */
 #include "emit/product/macro_kernel.h"
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/llvm/function.h"
 
 typedef struct macro_kernel {

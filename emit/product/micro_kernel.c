@@ -4,7 +4,7 @@
 
 #include <assert.h>
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/llvm/function.h"
 #include "emit/llvm/number.h"
 

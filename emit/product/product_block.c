@@ -1,7 +1,7 @@
 /* product_block.c - see product_block.h. */
 #include "emit/product/product_block.h"
 
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/product/gemm.h"
 #include "emit/product/macro_kernel.h"
 #include "emit/llvm/number.h"

@@ -1,5 +1,5 @@
 /* product_copies.c - the kernels of product.h that only copy: A with zeros around it, and B as panels. */
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/product/product_internal.h"
 
 typedef struct copy_kernel {

@@ -31,6 +31,7 @@ emit_sources = \
 	emit/contraction/winograd_plan.c \
 	emit/contraction/winograd_transform.c \
 	emit/element/accumulate.c \
+	emit/element/concatenate.c \
 	emit/element/contract.c \
 	emit/element/element.c \
 	emit/element/elementwise.c \

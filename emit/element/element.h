@@ -36,6 +36,7 @@ typedef struct emit_element {
                      while and restore it */
   uint32_t n_inputs;
   const emit_input *inputs;
+  LLVMValueRef buffers; /* the table of the kernel's buffers, of which the first ones are those of the inputs */
   /* The body of the fusion that the kernel computes, or NULL if the kernel computes a single instruction.  Reductions
    * of the body that reduce the same dimensions of arrays of one shape share a loop. */
   const hlo_computation *body;
@@ -102,7 +103,14 @@ typedef emit_pair emit_op_fn(emit_element *e, const hlo_instr *i, const emit_ind
 /* These are in movement.c. */
 emit_op_fn emit_sizes_list, emit_copy, emit_iota, emit_broadcast, emit_reshape, emit_transpose, emit_reverse,
     emit_slice, emit_pad;
-emit_op_fn emit_concatenate, emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
+emit_op_fn emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
+/* This is in concatenate.c. */
+emit_op_fn emit_concatenate;
+/* If the concatenation of many inputs is read through a table of them, so that its code does not depend on their
+ * number, returns a divisor of the position at which each operand begins, which is a multiple of e->wide.  Otherwise
+ * returns 0.
+ */
+int64_t emit_concat_unit(const emit_element *e, const hlo_instr *i);
 /* This is in random.c. */
 emit_op_fn emit_rng;
 /* These are in reduce.c, window.c and contract.c. */

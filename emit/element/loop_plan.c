@@ -230,6 +230,7 @@ static int innermost(const shape *s) {
 
 enum {
   MAX_SPLIT_POINTS = 24, /* the limit for the number of split points */
+  MAX_LOOPS = 4,         /* the operands of a concatenation have a loop each up to this number of them */
   MAX_WRITTEN = 256      /* the limit for the number of visited instructions times the number of loops, each of which
                             has its own code for each instruction */
 };
@@ -270,6 +271,9 @@ static void split_points_of_padding(split_points *s, const hlo_instr *i, int d, 
 
 static void split_points_of_parts(split_points *s, const hlo_instr *i, int d, int64_t from) {
   bool along = hlo_int(i, HLO_ATTR_DIMENSION) == d;
+  if (along && i->n_operands > MAX_LOOPS && emit_concat_unit(s->e, i)) {
+    return;
+  }
   for (uint32_t k = 0; k < i->n_operands && dim_is_const(hlo_shape(i->operands[k])->dims[d]); k++) {
     find_split_points(s, i->operands[k], from);
     from += along ? hlo_shape(i->operands[k])->dims[d] : 0;

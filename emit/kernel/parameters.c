@@ -29,6 +29,7 @@ static LLVMValueRef load_buffer(const emit_element *e, uint32_t k, const shape *
 }
 
 void emit_bind_parameters(emit_writer *w, emit_input *inputs) {
+  w->e.buffers = LLVMGetParam(w->e.w->function, EMIT_BUFFERS);
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
     inputs[k].base = load_buffer(&w->e, k, hlo_shape(inputs[k].value), !w->rows);
   }

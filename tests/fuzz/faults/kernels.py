@@ -5,6 +5,7 @@ from faults import ALGORITHMS, fault
 ELEMENTWISE, ATTENTION = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c"
 DEPTHWISE, SUMS = "emit/contraction/depthwise.c", "emit/contraction/depthwise_sums.c"
 MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/product/product_copies.c"
+CONCATENATE = "emit/element/concatenate.c"
 
 FAULTS = [
     fault(
@@ -85,7 +86,7 @@ FAULTS = [
         "concat-joint",
         "in vectors across a joint of a concatenation the first element comes from the wrong side",
         (
-            MOVEMENT,
+            CONCATENATE,
             "emit_icmp(c->e->w, LLVMIntSGE, own, emit_i(own, 0))",
             "emit_icmp(c->e->w, LLVMIntSGT, own, emit_i(own, 0))",
         ),

@@ -120,6 +120,9 @@ static const char *const movement_texts[] = {
     "negate(%c) : f32[3,n+m+5]\nreturn %d\n}",
     "(%x: f32[b,n,16], %y: f32[b,m,16]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[b,n+m,16]\nreturn %c\n}",
     "(%x: f32[n,20], %y: f32[n,13]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[n,33]\nreturn %c\n}",
+    "(%x: f32[n,32], %y: f32[n,64]) {\n%c = concatenate(%x, %y, %x, %x, %y) {dimension=1} : f32[n,224]\nreturn %c\n}",
+    "(%x: f32[b,n,32], %y: f32[b,n,64]) {\n%c = concatenate(%x, %y, %x, %y) {dimension=2} : f32[b,n,192]\n%s = "
+    "reduce(%c) {dimensions=[1], reducer=maximum} : f32[b,192]\nreturn %s\n}",
     "(%x: f32[n], %y: f32[m]) {\n%c = concatenate(%x, %y) {dimension=0} : f32[n+m]\n%d = reverse(%c) {dimensions=[0]} "
     ": f32[n+m]\n%e = add(%c, %d) : f32[n+m]\nreturn %e\n}",
     "(%x: c64[n,2], %y: c64[m,2]) {\n%c = concatenate(%x, %y) {dimension=0} : c64[n+m,2]\n%t = transpose(%c) "

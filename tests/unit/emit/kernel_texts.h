@@ -54,6 +54,19 @@ static const char *const movement_texts[] = {
     "f32[4,70](%x: f32[4,30], %v: f32[]) {\n%p = pad(%x, %v) {low=[0, 3], high=[0, 2], interior=[0, 0]} : "
     "f32[4,35]\n%q = reverse(%p) "
     "{dimensions=[1]} : f32[4,35]\n%c = concatenate(%p, %q) {dimension=1} : f32[4,70]\nreturn %c\n}",
+    /* many operands, whose borders are multiples of a vector, are read through a table: in order, in reverse order, and
+     * summed up in each column */
+    "f32[3,160](%x: f32[3,32], %y: f32[3,64], %z: f32[3,32]) {\n%c = concatenate(%z, %x, %y, %x) {dimension=1} : "
+    "f32[3,160]\n%d = negate(%c) : f32[3,160]\nreturn %d\n}",
+    "f32[3,192](%x: f32[3,32], %y: f32[3,64], %z: f32[3,32]) {\n%c = concatenate(%z, %x, %y, %x, %z) {dimension=1} : "
+    "f32[3,192]\n%d = negate(%c) : f32[3,192]\nreturn %d\n}",
+    "bf16[5,112,1](%x: bf16[5,16,1], %y: bf16[5,32,1], %z: bf16[5,0,1]) {\n%c = concatenate(%x, %y, %z, %x, %x, %y) "
+    "{dimension=1} : bf16[5,112,1]\n%r = reverse(%c) {dimensions=[1]} : bf16[5,112,1]\n%d = add(%c, %r) : "
+    "bf16[5,112,1]\nreturn %d\n}",
+    "f32[224](%x: f32[2,3,32], %y: f32[2,3,96], %z: f32[2,3,64]) {\n%c = concatenate(%x, %y, %x, %z) {dimension=2} : "
+    "f32[2,3,224]\n%s = reduce(%c) {dimensions=[0, 1], reducer=maximum} : f32[224]\nreturn %s\n}",
+    "s32[96,4](%x: s32[4,32], %y: s32[4,32]) {\n%c = concatenate(%x, %y, %x) {dimension=1} : s32[4,96]\n%t = "
+    "transpose(%c) {permutation=[1, 0]} : s32[96,4]\nreturn %t\n}",
     "s64[5,40]() {\n%y = iota() {dimension=1} : s64[5,40]\nreturn %y\n}",
     "f32[5,40]() {\n%y = iota() {dimension=0} : f32[5,40]\nreturn %y\n}",
     "u4[40]() {\n%y = iota() {dimension=0} : u4[40]\nreturn %y\n}",

@@ -1,4 +1,4 @@
-/* macro_kernel.h - the loops around the register blocks of a product whose number of rows is not a constant, as a
+/* macro_kernel.h - the loops around the register blocks of a product whose rows are divided like a ladder, as a
  * function that all such kernels of a module call.  The names micro-kernel and macro-kernel are those of BLIS.
  *
  *     void f(record, a, b, first_row, first_column, row_from, row_to, column_step)

@@ -322,7 +322,7 @@ static void cut_inner(const emit_product *p, const emit_level **cut, emit_row_cu
 emit_row_cut emit_product_rows(dim_table *t, const emit_product *p) {
   static const emit_level one = {1, 0, 0};
   const emit_level *cut = p->n_rows ? &p->rows[p->n_rows - 1] : &one;
-  emit_row_cut r = {.unit_rows = 1, .row_step = cut->a, .ladder = !dim_is_const(cut->n)};
+  emit_row_cut r = {.unit_rows = 1, .row_step = cut->a, .ladder = p->ladder};
   if (!r.ladder) {
     cut_inner(p, &cut, &r);
   }
@@ -456,7 +456,8 @@ static int most_rows(const emit_product *p) {
   return step && step % SAME_LINES == 0 ? WAYS : EMIT_GEMM_ROWS;
 }
 
-static bool is_ladder(const emit_product *p) { return p->n_rows && !dim_is_const(p->rows[p->n_rows - 1].n); }
+/* Returns the number of rows of the innermost loop over rows. */
+static dim inner_rows(const emit_product *p) { return p->n_rows ? p->rows[p->n_rows - 1].n : 1; }
 
 /* Returns the number of rows for which the largest block is chosen.  If the number is not a constant, a small likely
  * number does not make the block low: there may be many rows, and few rows are computed by the smaller blocks of the
@@ -464,9 +465,8 @@ static bool is_ladder(const emit_product *p) { return p->n_rows && !dim_is_const
 static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
   enum { FEW = 8, MANY = 1024 };
   int64_t rows = likely(t, count(t, p->n_rows, p->rows));
-  bool ladder = is_ladder(p);
-  int64_t last = ladder ? likely(t, p->rows[p->n_rows - 1].n) : rows;
-  return !ladder ? rows : last < FEW ? MANY : last;
+  dim inner = inner_rows(p);
+  return !p->ladder ? rows : dim_is_const(inner) ? inner : likely(t, inner) < FEW ? MANY : likely(t, inner);
 }
 
 /* Chooses the smaller blocks of a ladder.  The lowest block has one row, for which B is read once.  If B is so large
@@ -475,7 +475,7 @@ static int64_t rows_to_fit(dim_table *t, const emit_product *p) {
  * few widths mean little code. */
 static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t, int64_t columns, int64_t cache_bytes) {
   enum { LOW = 4, STREAMS = 2, NARROW = 4 };
-  int64_t last = likely(dims, p->rows[p->n_rows - 1].n);
+  int64_t last = likely(dims, inner_rows(p));
   bool from_memory = (double)columns * (double)sum_bytes_of(dims, p) > 4 * (double)cache_bytes;
   emit_gemm_tile low = emit_gemm_fit(t, (dtype)p->type, LOW, columns),
                  one = emit_gemm_fit(t, (dtype)p->type, 1, columns);
@@ -489,6 +489,7 @@ static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t,
  * more columns than is likely. */
 static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
   enum { MANY_COLUMNS = 1024 };
+  p->ladder = options->ladder || !dim_is_const(inner_rows(p));
   int64_t rows = rows_to_fit(dims, p), columns = dim_is_const(p->columns) ? p->columns : MANY_COLUMNS;
   emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns);
   if (tile.rows > most_rows(p)) {
@@ -497,7 +498,7 @@ static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t
   p->lanes = tile.lanes;
   p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);
   p->tile_vectors = min_i64(options->vectors ? options->vectors : tile.vectors, ceil_div(columns, p->lanes));
-  if (is_ladder(p)) {
+  if (p->ladder) {
     choose_lower(dims, p, t, columns, options->cache_bytes);
   }
 }

@@ -80,8 +80,11 @@ typedef struct emit_product {
    * must be converted from u8 to s8, or from s8 to u8, for the target's instruction (emit_gemm_dot4_offset). */
   int64_t dot4_offset;
   int64_t tile_rows, tile_vectors; /* the size of the largest block */
-  /* Smaller blocks, the higher ones first, for the rows that are left if the number of rows is not a constant
-   * (emit_row_cut.ladder).  They are wider, so that they keep the processor as busy as the largest ones. */
+  /* Whether the rows are divided like a ladder (emit_row_cut), by functions that many kernels share.  It is so if their
+   * number is not a constant, and otherwise where little code counts for more than its speed. */
+  int64_t ladder;
+  /* Smaller blocks of a ladder, the higher ones first, for the rows that are left.  They are wider, so that they keep
+   * the processor as busy as the largest ones. */
   emit_product_block lower[EMIT_PRODUCT_LOWER];
   int64_t packing; /* an emit_packing */
   /* How many blocks a step of the grid computes along rows and along columns, if all extents of C are constants. */
@@ -114,12 +117,12 @@ bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, 
 
 /* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
  * emit_gemm_fit finds best and, for lanes, the target's vector width. cache_bytes is the size of a core's second-level
- * cache. */
+ * cache.  With `ladder` a constant number of rows is divided like a ladder, too. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
   int64_t cache_bytes;
-  bool constant_weights;
+  bool constant_weights, ladder;
 } emit_product_options;
 /* Chooses the members of *p from `lanes` on.  Where sizes are not constants, the choice depends on their hints
  * (base/dim/guard.h), and the kernel is right, but perhaps slower, for other sizes, too. */
@@ -161,9 +164,9 @@ int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
  * divided into n_large + n_small blocks.  The size of a block is counted in units: a unit is one row, or all rows of
  * the innermost loop if these are few.
  *
- * If the number of rows of the innermost loop is not a constant, it is divided like a ladder: into blocks of tile_rows
- * rows, as many as there are; the rows that are left into the blocks of emit_product.lower, from the higher to the
- * lower ones.  The member `blocks` then counts tile_rows rows, or the fewer rows that are left, as one block. */
+ * With emit_product.ladder, the rows of the innermost loop are divided like a ladder: into blocks of tile_rows rows, as
+ * many as there are; the rows that are left into the blocks of emit_product.lower, from the higher to the lower ones.
+ * The member `blocks` then counts tile_rows rows, or the fewer rows that are left, as one block. */
 typedef struct emit_row_cut {
   int64_t n_outside;
   dim outer; /* the number of iterations of the loops around the blocks */

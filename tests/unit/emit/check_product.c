@@ -101,8 +101,8 @@ static void check_case(const emit_case *c, const emit_machine *m, emit_product_o
                   .phases = emit_product_phases(&p),
                   .scratch_bytes = (uint64_t)emit_product_scratch(i->parent->module->dims, &p),
                   .pack = pack};
-  way.name = arena_printf(memory, "%s, %d lanes, %dx%d%s", m->cpu, t.lanes, (int)p.tile_rows, (int)p.tile_vectors,
-                          options.constant_weights ? ", packed" : "");
+  way.name = arena_printf(memory, "%s, %d lanes, %dx%d%s%s", m->cpu, t.lanes, (int)p.tile_rows, (int)p.tile_vectors,
+                          options.constant_weights ? ", packed" : "", options.ladder ? ", ladder" : "");
   way.packed_bytes =
       options.constant_weights ? (uint64_t)emit_product_packed(NULL, &p) * dtype_bytes((dtype)p.type) : 0;
   emit_case_check(memory, c, i, &t, &way);
@@ -115,9 +115,10 @@ static void reset(void) {
 
 START_TEST(all_forms) {
   for (size_t k = 0; k < N_CASES; k++) {
-    for (int packed = 0; packed < 2; packed++) {
-      check_case(&cases[k], &emit_machines[_i],
-                 (emit_product_options){.threads = 2, .cache_bytes = 1 << 20, .constant_weights = packed});
+    for (int form = 0; form < 4; form++) {
+      emit_product_options options = {
+          .threads = 2, .cache_bytes = 1 << 20, .constant_weights = form & 1, .ladder = form >> 1};
+      check_case(&cases[k], &emit_machines[_i], options);
       reset();
     }
   }
@@ -135,8 +136,11 @@ START_TEST(all_blocks) {
                                     .threads = (uint32_t)rows % 3 + 1,
                                     .cache_bytes = rows * 400,
                                     .constant_weights = rows % 2};
-    check_case(&c, &emit_machines[_i], options);
-    reset();
+    for (int ladder = 0; ladder < 2; ladder++) {
+      options.ladder = ladder;
+      check_case(&c, &emit_machines[_i], options);
+      reset();
+    }
   }
 }
 END_TEST

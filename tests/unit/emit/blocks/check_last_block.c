@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "backend_gpu/runtime/emulated_block.h"
-#include "emit/product/arithmetic.h"
+#include "emit/llvm/arithmetic.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 #include "runtime/host/code_loader.h"

@@ -215,6 +215,20 @@ static double contraction_work(const hlo_instr *i) {
   return per_result * (double)shape_elements(&i->shapes[0]);
 }
 
+/* Returns true if the operation only moves elements of its operands, which then need not be aligned (ref_move). */
+static bool only_moves(const hlo_instr *i) {
+  switch (i->op) {
+    case HLO_COPY:
+    case HLO_RESHAPE:
+    case HLO_TRANSPOSE:
+    case HLO_REVERSE:
+    case HLO_BROADCAST:
+    case HLO_SLICE:
+    case HLO_CONCAT: return true;
+    default: return false;
+  }
+}
+
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   enum { SMALL = 256, MAX_WORK = 1 << 26 };
   bool refuse = !ref_supports(i) || !has_static_shapes(i) || !hlo_instr_is_static(i) || i->op == HLO_PARAMETER ||
@@ -231,7 +245,7 @@ status ref_fold(const hlo_instr *i, arena *a, literal *results) {
   for (uint32_t k = 0; k < i->n_operands; k++) {
     const literal *l = hlo_literal(i->operands[k]);
     CHECK_THAT(l, STATUS_UNSUPPORTED, "%s: operand %u is not a constant", hlo_info(i)->name, k);
-    operands[k] = literal_make(l->shape, literal_aligned(l, a));
+    operands[k] = literal_make(l->shape, only_moves(i) ? l->data : literal_aligned(l, a));
   }
   return ref_eval(i, operands, a, results);
 }

@@ -46,13 +46,13 @@ static ref_box simplify(const ref_box *b) {
   return r;
 }
 
-#define MOVE_ROW(T)                   \
-  do {                                \
-    T *d = dst;                       \
-    const T *s = src;                 \
-    for (int64_t k = 0; k < n; k++) { \
-      d[k * to] = s[k * from];        \
-    }                                 \
+/* The source need not be aligned. */
+#define MOVE_ROW(T)                                                           \
+  do {                                                                        \
+    T *d = dst;                                                               \
+    for (int64_t k = 0; k < n; k++) {                                         \
+      memcpy(&d[k * to], (const char *)src + k * from * (int64_t)size, size); \
+    }                                                                         \
   } while (0)
 
 typedef struct pair {

@@ -50,7 +50,9 @@ LLVMValueRef emit_size(const emit_indexer *x, dim d) {
 void emit_reload_sizes(const emit_indexer *x, uint32_t first) {
   emit_sizes *s = x->sizes;
   LLVMValueRef *values = ARENA_NEW_N(x->w->arena, LLVMValueRef, s->n_dims + 1);
-  memcpy(values, s->values, first * sizeof *values);
+  if (first) {
+    memcpy(values, s->values, first * sizeof *values);
+  }
   for (uint32_t k = first; k < s->n_dims; k++) {
     values[k] = load_size(x->w, s->args, k);
   }

@@ -312,14 +312,14 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   const dim_guard *guards = dim_guards(t, &n);
   before = n;
   for (uint32_t k = 0; k < before; k++) {
-    if (guards[k].relation == DIM_EQUAL && !is_remainder(t, &guards[k])) {
-      dim_guard g = guards[k];
+    const dim_guard g = guards[k]; /* new guards may move the others */
+    if (g.relation == DIM_EQUAL && !is_remainder(t, &g)) {
       if (pin_one(a, t, &g, out) || take_remainders(a, t, &g, out)) {
         return true;
       }
-      dim_set_source(t, guards[k].source);
-      (void)dim_pin(t, guards[k].a);
-      (void)dim_pin(t, guards[k].b);
+      dim_set_source(t, g.source);
+      (void)dim_pin(t, g.a);
+      (void)dim_pin(t, g.b);
       guards = dim_guards(t, &n);
     }
   }

@@ -294,14 +294,12 @@ void emit_set_transposed(const emit_transposes *t, int k, const emit_index *at, 
  * last square is moved back so that it ends with the last element. */
 static emit_pos begin(emit_element *e, emit_pos n, dim extent, int side) {
   emit_pos at = emit_pos_scale(&e->x, n, side);
-  if (emit_divides(&e->x, side, extent)) {
-    return at;
+  dim last = emit_dims_difference(&e->x, extent, side);
+  if (!emit_divides(&e->x, side, extent)) {
+    at = emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, emit_size(&e->x, last)), 1);
   }
-  LLVMValueRef last = emit_size(&e->x, emit_dims_difference(&e->x, extent, side));
-  return emit_pos_at(emit_intrinsic2(e->w, "llvm.smin", at.base, last), 1);
+  return dim_is_const(last) ? emit_pos_below(at, last + 1) : at;
 }
-
-static emit_pos along(emit_pos p) { return emit_pos_lanes(p.base, 1, p.multiple); }
 
 static void square(const tiles *t, const emit_index *at) {
   const emit_transposes *f = &t->t;
@@ -313,12 +311,13 @@ static void square(const tiles *t, const emit_index *at) {
   for (int j = 0; j < f->n; j++) {
     for (int k = 0; k < t->side; k++) {
       emit_pos own = emit_pos_add_const(&e->x, column, k);
-      v[j][k] = emit_transposed_value(f, j, emit_transposed_index(f, at, along(row), own)).v;
+      v[j][k] = emit_transposed_value(f, j, emit_transposed_index(f, at, emit_pos_along(row, t->side), own)).v;
     }
     emit_transpose_square(e->w, t->side, v[j]);
   }
   for (int k = 0; k < t->side; k++) {
-    const emit_index *x = emit_transposed_index(f, at, emit_pos_add_const(&e->x, row, k), along(column));
+    const emit_index *x =
+        emit_transposed_index(f, at, emit_pos_add_const(&e->x, row, k), emit_pos_along(column, t->side));
     uint32_t mark = emit_table_mark(e->x.table);
     for (int j = 0; j < f->n; j++) {
       emit_set_transposed(f, j, x, (emit_pair){v[j][k], NULL});
@@ -353,12 +352,15 @@ static void strip(const tiles *t, const emit_index *at) {
   emit_pos first = emit_index_linear(&e->x, emit_transposed_index(f, at, row, emit_pos_const(&e->x, 0)));
   e->x.lanes = t->side;
   for (int k = 0; k < columns; k++) {
-    v[k] = emit_transposed_value(f, 0, emit_transposed_index(f, at, along(row), emit_pos_const(&e->x, k))).v;
+    v[k] = emit_transposed_value(f, 0,
+                                 emit_transposed_index(f, at, emit_pos_along(row, t->side), emit_pos_const(&e->x, k)))
+               .v;
   }
   dtype type = (dtype)f->of[0]->shapes[0].type;
   for (int k = 0; k < columns; k++) {
     emit_pair part = {interleaved(e->w, columns, t->side, v, k), NULL};
-    emit_store(e, w->results[0], type, along(emit_pos_add_const(&e->x, first, k * t->side)), part, false);
+    emit_store(e, w->results[0], type, emit_pos_along(emit_pos_add_const(&e->x, first, k * t->side), t->side), part,
+               false);
   }
   e->x.lanes = 1;
 }

@@ -67,6 +67,13 @@ static const char *const movement_texts[] = {
     "f32[2,3,224]\n%s = reduce(%c) {dimensions=[0, 1], reducer=maximum} : f32[224]\nreturn %s\n}",
     "s32[96,4](%x: s32[4,32], %y: s32[4,32]) {\n%c = concatenate(%x, %y, %x) {dimension=1} : s32[4,96]\n%t = "
     "transpose(%c) {permutation=[1, 0]} : s32[96,4]\nreturn %t\n}",
+    /* the halves of each row interleaved, as ShuffleNet does, with and without vectors that overlap */
+    "f32[3,58,2](%x: f32[3,58], %y: f32[3,58]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[3,116]\n%r = "
+    "reshape(%c) : "
+    "f32[3,2,58]\n%t = transpose(%r) {permutation=[0, 2, 1]} : f32[3,58,2]\nreturn %t\n}",
+    "f32[3,64,2](%x: f32[3,48], %y: f32[3,80]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[3,128]\n%r = "
+    "reshape(%c) : "
+    "f32[3,2,64]\n%t = transpose(%r) {permutation=[0, 2, 1]} : f32[3,64,2]\nreturn %t\n}",
     "s64[5,40]() {\n%y = iota() {dimension=1} : s64[5,40]\nreturn %y\n}",
     "f32[5,40]() {\n%y = iota() {dimension=0} : f32[5,40]\nreturn %y\n}",
     "u4[40]() {\n%y = iota() {dimension=0} : u4[40]\nreturn %y\n}",

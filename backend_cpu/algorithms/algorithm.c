@@ -168,7 +168,8 @@ static const double kernel_nanoseconds = 0.15;
 
 static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   (void)a, (void)room;
-  out->estimate = cpu_time_on_threads(p->multiplications * kernel_nanoseconds, p->options.threads);
+  out->estimate =
+      CPU_CALL_NANOSECONDS + cpu_time_on_threads(p->multiplications * kernel_nanoseconds, p->options.threads);
   return emit_supports(p->instr, NULL);
 }
 

@@ -121,6 +121,8 @@ double cpu_multiply_add_nanoseconds(const emit_target *t, int64_t lanes);
 
 /* Returns the estimated wall time of `nanoseconds` of work on up to `threads` threads.  Fewer threads are assumed where
  * starting them costs more than they save. */
+/* About how long a call of a kernel takes, besides its work. */
+#define CPU_CALL_NANOSECONDS 300.0
 double cpu_time_on_threads(double nanoseconds, uint32_t threads);
 
 /* Lists the configs of all algorithms on the arena, the least estimate first.  Returns their number. */

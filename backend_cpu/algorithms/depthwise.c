@@ -5,9 +5,8 @@
 #include "emit/contraction/depthwise.h"
 #include "emit/llvm/likely.h"
 
-/* Estimated nanoseconds on one thread: for a call, for a vector instruction, and for a byte that is read from the
- * caches. */
-static const double call_nanoseconds = 300, instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
+/* Estimated nanoseconds on one thread: for a vector instruction, and for a byte that is read from the caches. */
+static const double instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
 
 static const dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
@@ -28,7 +27,7 @@ static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
   double work =
       emit_depthwise_size(dims_of(p), d) / (double)d->lanes * emit_depthwise_effort(d) * instruction_nanoseconds;
   double bytes = likely_bytes(p, hlo_shape(p->instr->operands[p->lhs])) + likely_bytes(p, &p->instr->shapes[0]);
-  return call_nanoseconds + cpu_time_on_threads(work + bytes * byte_nanoseconds, p->options.threads);
+  return CPU_CALL_NANOSECONDS + cpu_time_on_threads(work + bytes * byte_nanoseconds, p->options.threads);
 }
 
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {

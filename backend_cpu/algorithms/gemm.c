@@ -54,7 +54,7 @@ static double estimate(const cpu_problem *p, const emit_product *g) {
   double work = padded / (double)g->lanes * (0.15 * fmax(EMIT_GEMM_LATENCY / sums, 1) + 0.015 * loads);
   work += emit_likely_size(t, emit_product_scratch(t, g)) * 0.1;
   work += g->quantized_type ? padded / (double)g->lanes / (double)g->tile_rows * 0.3 : 0;
-  return 300 * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
+  return CPU_CALL_NANOSECONDS * emit_product_phases(g) + cpu_time_on_threads(work, p->options.threads);
 }
 
 /* The time of a vector instruction of half the width relative to one of full width: a compromise between processors

@@ -489,8 +489,10 @@ static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t,
  * more columns than is likely. */
 static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
   enum { MANY_COLUMNS = 1024 };
-  p->ladder = options->ladder || !dim_is_const(inner_rows(p));
-  int64_t rows = rows_to_fit(dims, p), columns = dim_is_const(p->columns) ? p->columns : MANY_COLUMNS;
+  int64_t columns = dim_is_const(p->columns) ? p->columns : MANY_COLUMNS;
+  bool b_fits = (double)columns * (double)sum_bytes_of(dims, p) <= (double)options->cache_bytes;
+  p->ladder = !dim_is_const(inner_rows(p)) || (options->ladder && b_fits);
+  int64_t rows = rows_to_fit(dims, p);
   emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns);
   if (tile.rows > most_rows(p)) {
     tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns);

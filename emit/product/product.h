@@ -117,7 +117,8 @@ bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, 
 
 /* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
  * emit_gemm_fit finds best and, for lanes, the target's vector width. cache_bytes is the size of a core's second-level
- * cache.  With `ladder` a constant number of rows is divided like a ladder, too. */
+ * cache.  With `ladder` a constant number of rows is divided like a ladder, too, if B fits that cache:
+ * from memory it comes faster to blocks that prefetch their panels. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;

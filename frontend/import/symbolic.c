@@ -193,9 +193,9 @@ static bool take_equations(arena *a, dim_table *t, onnx_definitions *out) {
   dim symbol, equals;
   for (int expressions = 0; expressions < 2 && out->n == before; expressions++) {
     for (uint32_t k = 0; k < (dim_guards(t, &n), n) && (!expressions || out->n == before); k++) {
-      const dim_guard *g = &dim_guards(t, &n)[k];
-      if (dim_guard_solve(t, g, &symbol, &equals) && (expressions || dim_is_const(equals))) {
-        define(a, t, g, symbol, equals, out);
+      const dim_guard g = dim_guards(t, &n)[k]; /* new guards may move the others */
+      if (dim_guard_solve(t, &g, &symbol, &equals) && (expressions || dim_is_const(equals))) {
+        define(a, t, &g, symbol, equals, out);
       }
     }
   }

@@ -393,6 +393,7 @@ LLVMValueRef emit_writer_leave(emit_writer *w, const emit_outer_function *outer)
   x->sizes->n_values = outer->sizes.n_values;
   x->sizes->cap_values = outer->sizes.cap_values;
   emit_reload_sizes(x, outer->sizes.n_values);
+  w->e.buffers = LLVMGetParam(ir->function, EMIT_BUFFERS);
   w->e.inputs = outer->inputs;
   w->results = outer->results;
   return f;

@@ -183,8 +183,10 @@ static status arrive(thread *t, const ptx_instr *i, uint32_t n) {
       memcpy(to, from, c->bytes);
     }
   }
-  memmove(t->copies, t->copies + n, (t->n_copies - n) * sizeof *t->copies);
-  t->n_copies -= n;
+  if (n) {
+    memmove(t->copies, t->copies + n, (t->n_copies - n) * sizeof *t->copies);
+    t->n_copies -= n;
+  }
   return NULL;
 }
 

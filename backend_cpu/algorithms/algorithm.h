@@ -119,10 +119,10 @@ bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_
  * target's vector units busy. */
 double cpu_multiply_add_nanoseconds(const emit_target *t, int64_t lanes);
 
-/* Returns the estimated wall time of `nanoseconds` of work on up to `threads` threads.  Fewer threads are assumed where
- * starting them costs more than they save. */
 /* About how long a call of a kernel takes, besides its work. */
 #define CPU_CALL_NANOSECONDS 300.0
+/* Returns the estimated wall time of `nanoseconds` of work on up to `threads` threads.  Fewer threads are assumed where
+ * starting them costs more than they save. */
 double cpu_time_on_threads(double nanoseconds, uint32_t threads);
 
 /* Lists the configs of all algorithms on the arena, the least estimate first.  Returns their number. */

@@ -14,7 +14,6 @@ enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves t
 
 static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
-/* With functions that are compiled already, a ladder's kernel is little code for LLVM. */
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
                                   .vectors = (int)v->v[VECTORS],
@@ -22,6 +21,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .threads = p->options.threads,
                                   .cache_bytes = p->options.target->l2_bytes,
                                   .constant_weights = p->constant_weights,
+                                  /* with functions that are compiled already, its kernel is little code for LLVM */
                                   .ladder = p->options.target->functions != NULL};
   if (!emit_product_of(p->instr, out)) {
     return false;

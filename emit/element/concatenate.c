@@ -213,13 +213,9 @@ static emit_pair load_units(const concat *c, LLVMValueRef table, int64_t unit, L
     e->x.lanes = each;
     return load_unit(c, table, unit, outer, p);
   }
-  int mask[256];
-  for (int k = 0; k < lanes; k++) {
-    mask[k] = k;
-  }
   LLVMValueRef low = load_units(c, table, unit, outer, p, lanes / 2, each).v;
   LLVMValueRef high = load_units(c, table, unit, outer, emit_pos_add_const(&e->x, p, lanes / 2), lanes / 2, each).v;
-  return (emit_pair){emit_shuffle(e->w, low, high, mask, lanes), NULL};
+  return (emit_pair){emit_append(e->w, low, high), NULL};
 }
 
 /* Sets *out to the elements, loaded through a table, and returns true.  Returns false if the lanes are not at
@@ -227,14 +223,15 @@ static emit_pair load_units(const concat *c, LLVMValueRef table, int64_t unit, L
 static bool from_table(const concat *c, emit_pair *out) {
   emit_element *e = c->e;
   int64_t unit = emit_concat_unit(e, c->i);
-  emit_pos outer = emit_index_range(&e->x, c->at, 0, c->d);
   int lanes = e->x.lanes, each = lanes;
-  bool vector = lanes > 1 && c->p.step == 1;
-  while (unit && vector && unit % each) {
+  if (!unit || dtype_is_complex((dtype)c->i->shapes[0].type) || (lanes > 1 && c->p.step != 1)) {
+    return false;
+  }
+  while (unit % each) {
     each /= 2;
   }
-  if (!unit || dtype_is_complex((dtype)c->i->shapes[0].type) || outer.step || (lanes > 1 && !vector) ||
-      (vector && c->p.multiple % each)) {
+  emit_pos outer = emit_index_range(&e->x, c->at, 0, c->d); /* written only here, since it may take divisions */
+  if (outer.step || c->p.multiple % each) {
     return false;
   }
   *out = load_units(c, table_of(c, unit), unit, outer.base, c->p, lanes, each);

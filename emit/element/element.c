@@ -94,16 +94,13 @@ static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
 static LLVMValueRef load_whole_vector(const access *a, LLVMValueRef at) {
   enum { LANES = 16 };
   const emit_ir *w = a->e->w;
-  int lanes = a->e->x.lanes, mask[LANES];
+  int lanes = a->e->x.lanes;
   if (w->target->execution != EMIT_BLOCKS || lanes != LANES || a->type != w->i8 || a->align >= LANES) {
     return load_of(a, LLVMVectorType(a->type, (unsigned)lanes), at);
   }
   LLVMTypeRef half = LLVMVectorType(a->type, LANES / 2);
   LLVMValueRef low = load_of(a, half, at), high = load_of(a, half, plus(a, at, LANES / 2));
-  for (int k = 0; k < LANES; k++) {
-    mask[k] = k;
-  }
-  return emit_shuffle(w, low, high, mask, LANES);
+  return emit_append(w, low, high);
 }
 
 /* Loads contiguous elements from `at` on, which is `skip` elements after the element of lane 0.  A masked access loads

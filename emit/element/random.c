@@ -60,11 +60,8 @@ static LLVMValueRef interleave(const emit_ir *w, const LLVMValueRef *parts, int 
   }
   LLVMValueRef x = parts[0], y = parts[1];
   if (n == PHILOX_WORDS) {
-    for (int k = 0; k < 2 * m; k++) {
-      mask[k] = k;
-    }
-    x = emit_shuffle(w, parts[0], parts[1], mask, 2 * m);
-    y = emit_shuffle(w, parts[2], parts[3], mask, 2 * m);
+    x = emit_append(w, parts[0], parts[1]);
+    y = emit_append(w, parts[2], parts[3]);
   }
   for (int k = 0; k < n * m; k++) {
     mask[k] = k % n * m + k / n;

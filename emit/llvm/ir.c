@@ -106,6 +106,15 @@ LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, cons
                                 "");
 }
 
+LLVMValueRef emit_append(const emit_ir *w, LLVMValueRef low, LLVMValueRef high) {
+  int all[256], n = 2 * (int)emit_lanes(low);
+  assert(n <= 256);
+  for (int k = 0; k < n; k++) {
+    all[k] = k;
+  }
+  return emit_shuffle(w, low, high, all, n);
+}
+
 void emit_transpose_square(const emit_ir *w, int side, LLVMValueRef *v) {
   int low[EMIT_SQUARE_MOST], high[EMIT_SQUARE_MOST];
   for (int half = 1; half < side; half *= 2) {

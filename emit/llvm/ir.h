@@ -45,6 +45,8 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* returns `vector` itself if it is a scalar */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
+/* Returns the lanes of `low` and then those of `high`, a vector of as many. */
+LLVMValueRef emit_append(const emit_ir *w, LLVMValueRef low, LLVMValueRef high);
 /* Transposes in registers the square of elements that `side` vectors of `side` lanes form; `side` is a power of two, at
  * most EMIT_SQUARE_MOST.  Each round exchanges blocks next to the diagonal. */
 enum { EMIT_SQUARE_MOST = 64 };

@@ -193,7 +193,7 @@ static void add_to_log(tuner *t, const decision *d, autotune_log_how how) {
 
 /* --- deciding problems by timing --- */
 
-/* Returns how many configs of the same algorithm have better estimates than config k. */
+/* Returns how many configs of the same algorithm precede config k in the order of estimates. */
 static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
   uint32_t n = 0;
   for (uint32_t j = 0; j < k; j++) {

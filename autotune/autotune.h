@@ -62,7 +62,7 @@ typedef struct autotune_decision {
   hlo_instr *instr;
   const char *what;
   /* How the config was chosen: "timed", "log", "near" (taken from a problem with another number of rows), "estimate",
-   * or "quick" (the least sum of the times to build it and to run it a few times). */
+   * or "quick" (the least sum of the estimated times to build it and to run it a few times). */
   const char *how;
   const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
 } autotune_decision;

@@ -67,8 +67,8 @@ static void leave(const race *r, runner *x) {
   }
 }
 
-/* Runs the config until its time is steady.  Threads that were asleep while it was built join the first runs late or
- * not at all. */
+/* Runs the config a few times before its time counts, and with several threads for as long as they take to wake.
+ * Threads that were asleep while it was built join the first runs late or not at all. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;

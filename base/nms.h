@@ -11,13 +11,12 @@
 
 typedef struct nms {
   int64_t batches, classes, boxes; /* boxes is less than 2^32 */
-  int64_t limit;                   /* the number of boxes for which the result has room in each line (batch and
-                                      class) */
-  int64_t most;                    /* the number of boxes that may be chosen in each line; may be larger than `limit` */
-  const float *corners;            /* [batches, boxes, 4]: the lower ends on both axes, then the upper ends on both */
-  const float *scores;             /* [batches, classes, boxes] */
-  float overlap;      /* a box is suppressed if its intersection over union with a chosen one is larger than this */
-  const float *floor; /* only boxes with larger scores than *floor are candidates; if it is NULL, all boxes are */
+  int64_t limit; /* the number of boxes for which the result has room in each line (each pair of a batch and a class) */
+  int64_t most;  /* the number of boxes that may be chosen in each line; may be larger than `limit` */
+  const float *corners; /* [batches, boxes, 4]: the lower ends on both axes, then the upper ends on both */
+  const float *scores;  /* [batches, classes, boxes] */
+  float overlap;        /* a box is suppressed if its intersection over union with a chosen one is larger than this */
+  const float *floor;   /* only boxes with larger scores than *floor are candidates; if it is NULL, all boxes are */
 } nms;
 
 /* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64.  It is at

@@ -84,7 +84,7 @@ STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *fro
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
 /* Writes what was downloaded to the host's memory.  All work of the stream must be done. */
 void cuda_staging_deliver(rt_stream *s);
-/* Gives up downloads that are not delivered: nothing writes to the host's memory any more. */
+/* Drops the downloads that cuda_staging_deliver has not yet copied to the host's memory; they are never copied. */
 void cuda_staging_forget(rt_stream *s);
 /* Frees the page-locked memory.  No work of the stream may be left to do. */
 void cuda_staging_free(rt_stream *s);

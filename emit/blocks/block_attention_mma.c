@@ -152,8 +152,9 @@ static chunks begin_chunks(emit_attention_block *k, const array *a) {
   return c;
 }
 
-/* Stores the chunks.  Factors that are loaded one by one are loaded here, in a loop, since they and their addresses
- * would take many registers. */
+/* Stores the chunks that begin_chunks has loaded.  If the array cannot be loaded as vectors (has_vectors), begin_chunks
+ * has loaded nothing; then a loop here loads and stores each chunk, since all factors and addresses at once would take
+ * many registers. */
 static void end_chunks(emit_attention_block *k, const array *a, const chunks *c) {
   const emit_ir *ir = k->ir;
   for (int j = 0; j < c->n; j++) {

@@ -207,7 +207,8 @@ static element_sums join(emit_attention_block *k, const left *l, LLVMValueRef in
   return all;
 }
 
-/* What is done with an element of the result whose sums are joined. */
+/* A function that is called for each element of the tile after the element's partial sums have been joined: it stores
+ * the result, or leaves the sums for other blocks. */
 typedef void use_fn(emit_attention_block *k, LLVMValueRef in_tile, LLVMValueRef column, element_sums s);
 
 static void store_element(emit_attention_block *k, LLVMValueRef in_tile, LLVMValueRef column, element_sums s) {

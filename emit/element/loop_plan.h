@@ -31,8 +31,9 @@ int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim t
  * are none or too many, or if `inner` is not a constant, it is 0 and NULL is returned. */
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner, int *n);
 
-/* Returns the vector width with which a loop over n elements needs the fewest iterations, if single elements follow the
- * whole vectors: `lanes`, its half and so on down to 4, or 1. */
+/* Chooses a vector width among `lanes`, lanes / 2 and so on down to 4, and 1.  With width w, a loop over n elements has
+ * n / w iterations over vectors and then n % w over single elements; the width with the fewest iterations is returned,
+ * the wider one of two equal ones.  If n is not a constant, it is `lanes`. */
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices

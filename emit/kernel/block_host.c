@@ -221,7 +221,8 @@ static void host_mma(const emit_ir *ir, dtype a, dtype b, const LLVMValueRef *ro
 enum { F64_ROWS = 2, F64_VALUES = F64_ROWS + 1, F64_FACTORS = 4 };
 _Static_assert((int)F64_VALUES <= (int)N_VALUES, "an exchange has room for the factors of a lane");
 
-/* Returns value number k of those that a lane gave to the exchange. */
+/* Loads, as an f64, value k of those that lane number `lane` stored in rt_block_thread.values before the warp's
+ * exchange. */
 static LLVMValueRef f64_of_lane(const emit_ir *ir, LLVMValueRef lane, int64_t k) {
   LLVMBuilderRef b = ir->builder;
   LLVMValueRef at = LLVMBuildAdd(b, LLVMBuildMul(b, lane, emit_i64(ir, N_VALUES), ""), emit_i64(ir, k), "");

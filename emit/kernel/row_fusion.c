@@ -147,7 +147,8 @@ static stored place_for(emit_row_fusion *r, const fact *f, int64_t *stack, uint6
     return s;
   }
   for (uint32_t k = 0; k < w->n_results && k < 64; k++) {
-    bool own = false; /* whether the result's own values are stored for later phases, for which its buffer is needed */
+    /* whether root k itself is a value that is stored for later phases; its buffer then holds no other value */
+    bool own = false;
     for (uint32_t j = 0; j < r->n_facts; j++) {
       own |= is_dear(r, &r->facts[j]) && r->facts[j].instr == w->roots[k].def;
     }

@@ -28,9 +28,11 @@ typedef struct hlo_carry {
  * caller must copy the root.  *n_carried becomes the number of those that fit. */
 STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried);
 
-/* Makes the module carry each root that is a parameter with some elements updated, unless a root is carried already.
- * Whoever runs the module may then pass the same memory for the root and for the parameter.  If their memories differ,
- * the parameter is first copied to that of the root, which costs no more than an update that is not in place. */
+/* Marks each root that is a parameter of the same shape after one or more updates (dynamic-update-slice, scatter) as
+ * carried in that parameter.  If several roots update the same parameter, only the first is marked.  If any root of the
+ * module is carried already, nothing is done.  Whoever runs the module may then pass the same memory for the root and
+ * for the parameter.  If their memories differ, the parameter is first copied to that of the root, which costs no more
+ * than an update that is not in place. */
 void hlo_carry_updates(hlo_module *m);
 
 #endif

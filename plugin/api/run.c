@@ -245,8 +245,9 @@ void oxla_cancel(oxla_run *run, int on) {
 
 status api_begin(oxla_run *run) {
   TRY(api_check_idle(run));
-  int met = API_CANCEL_MET; /* the only bit that is set if cancelling was switched on and is off again; it is cleared
-                               then */
+  /* If cancelling was switched on and off again before this execution, only API_CANCEL_MET is still set; it is cleared,
+   * so that this execution is not cancelled.  If API_CANCEL_ON is set, both bits stay. */
+  int met = API_CANCEL_MET;
   atomic_compare_exchange_strong(&run->cancelled, &met, 0);
   return NULL;
 }

@@ -124,7 +124,9 @@ void ort_partition_values_free(ort_partition_values *b);
 /* Constants that are not in the model's bytes but are passed as oxla_options.constants. */
 typedef struct ort_weights {
   size_t n, capacity;
-  oxla_constant *items; /* names and data belong to ONNX Runtime; dims are freed by ort_weights_free */
+  /* The names belong to ONNX Runtime, and so do the data until ort_weights_keep replaces them by mapped files or
+   * copies; dims are freed by ort_weights_free. */
+  oxla_constant *items;
   const OrtValueInfo **infos;
 } ort_weights;
 void ort_weights_free(ort_weights *w);
@@ -197,7 +199,8 @@ OrtStatus *ort_file_read(const ort_provider *p, const char *path, void **bytes, 
  * if the node itself contains it; the model is then the first *size bytes of *mapped.  Before the call, the caller sets
  * *file to -1 and *mapped to an empty span; the one that is not needed stays so.  The caller releases both, also after
  * a failure.
- * ort_context_write makes a node that holds `bytes`. */
+ * ort_context_write makes a node for the model `bytes`: it holds them if the session's options ask for that and they
+ * are shorter than 2 GiB; otherwise they are written to a file beside the model, whose name the node holds. */
 bool ort_is_context(const ort_provider *p, const ort_node *node);
 OrtStatus *ort_context_open(const ort_provider *p, const ort_graph *g, const ort_node *node, int *file,
                             ort_span *mapped, size_t *size);

@@ -271,7 +271,8 @@ static status bind(compilation *c) {
   return note_sizes(c->out);
 }
 
-/* Adds the programs for all sizes that are in the cache, one after the other, until one can be bound to the inputs. */
+/* Loads the cache's programs for all sizes, one after the other, and adds each to the session, until one can be bound
+ * to the inputs, the cache has no further one, or one of them cannot be used. */
 static status find_generals(compilation *c) {
   session *s = c->s;
   session_program *general;

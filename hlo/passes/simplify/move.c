@@ -1,4 +1,5 @@
-/* move.c - rules of reshape, transpose, broadcast, slice, pad, concatenate, reverse and copy. */
+/* move.c - rules of operations that only move elements: reshape, transpose, broadcast, slice, pad, concatenate,
+ * reverse and copy, and of dynamic-slice and gather whose operand is one repeated element. */
 #include <string.h>
 
 #include "hlo/passes/simplify/simplify.h"

@@ -29,7 +29,8 @@ typedef struct race {
 
 /* --- one config --- */
 
-/* Waits until no program of the caller runs, and returns how many of the caller's runs have begun so far. */
+/* If the caller's programs may run meanwhile (autotune_backend.background), waits as rt_background.await_idle does and
+ * returns how many of their runs have begun so far; otherwise returns 0 at once. */
 static uint64_t await_idle(const race *r) {
   const rt_background *b = r->backend->background;
   return b ? b->await_idle(b->data) : 0;

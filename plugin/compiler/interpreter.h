@@ -26,7 +26,8 @@ typedef struct interpreter_run {
   mem_budget *budget; /* the budget for arrays */
   const segments_run_options *options;
   arena *scratch;
-  struct host_array *arrays; /* the list of all arrays that are not freed yet */
+  /* The list of all arrays that are not freed yet.  The end of the run frees them, so code that fails releases none. */
+  struct host_array *arrays;
   struct frame_list *frames;
 } interpreter_run;
 

@@ -20,8 +20,7 @@ STATUS_MUST_USE status interpreter_input(const interpreted_node *n, size_t k, ho
 /* Returns the only element of an array of integers or booleans; `what` names the array in messages. */
 STATUS_MUST_USE status interpreter_scalar(const host_array *a, const char *what, int64_t *out);
 /* Defines the node's outputs in its frame and takes over the references to the values.  Values of outputs that the node
- * does not name are dropped.  If the node has more outputs than `count`, it fails, and the references stay the
- * caller's. */
+ * does not name are dropped.  Fails if the node has more outputs than `count`. */
 STATUS_MUST_USE status interpreter_define_outputs(const interpreted_node *n, size_t count, host_array *const *values);
 
 /* A subgraph of a node, such as the body of a Loop. */

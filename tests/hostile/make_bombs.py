@@ -274,6 +274,10 @@ def sequences():
         inner = helper.make_graph(nodes, f"m{k}", [info(f"a{k}", None)], [info(f"b{k}", None)])
     bomb("sequence_maps", split + [node("SequenceMap", ["l0"], ["l"], name="n", body=inner), node("SequenceLength", ["l"], ["y"])],
          [const("size", [4096])])
+    # 4,096 different slices of one array, in reverse order: nothing simplifies their concatenation.
+    pieces = [f"p{k}" for k in range(4096)]
+    bomb("concat_slices", [node("Split", ["a"], pieces, axis=0, num_outputs=4096), node("Concat", pieces[::-1], ["y"], axis=0)],
+         inputs=[info("a", [4096])], expect="any")
     bomb("sequence_concat", split + [node("ConcatFromSequence", ["l0"], ["y"], axis=0)], [const("size", [4096])], expect="any")
 
 

@@ -54,8 +54,9 @@ static bool is_plain_array(const shape *s) { return s->kind == SHAPE_ARRAY && s-
 
 static bool is_fusable(const clustering *k, const hlo_instr *i) {
   const hlo_target *t = k->context->target;
-  if (i->n_results != 1 || hlo_is_free(i) || i->op == HLO_CONSTANT || i->op == HLO_PARAMETER ||
-      (i->op == HLO_REDUCE && k->kind != HLO_FUSION_INPUT) || !is_plain_array(&i->shapes[0])) {
+  if (i->n_results != 1 || i->n_operands > FUSE_MAX_OPERANDS || hlo_is_free(i) || i->op == HLO_CONSTANT ||
+      i->op == HLO_PARAMETER || (i->op == HLO_REDUCE && k->kind != HLO_FUSION_INPUT) ||
+      !is_plain_array(&i->shapes[0])) {
     return false;
   }
   for (uint32_t j = 0; j < i->n_operands; j++) {

@@ -441,6 +441,24 @@ static bool concat_splats(hlo_builder *b, hlo_instr *i) {
   return hlo_splat_of(i->operands[0], &l) && hlo_becomes(i, hlo_splat_literal(b, i->shapes[0], l));
 }
 
+/* A concatenation of one array of extent 1 with itself is a broadcast. */
+static bool concat_repeats(hlo_builder *b, hlo_instr *i) {
+  const shape *x = from_shape(i);
+  int64_t dims[SHAPE_MAX_RANK];
+  if (x->dims[hlo_int(i, HLO_ATTR_DIMENSION)] != 1) {
+    return false;
+  }
+  for (uint32_t k = 1; k < i->n_operands; k++) {
+    if (!hlo_value_equal(i->operands[0], i->operands[k])) {
+      return false;
+    }
+  }
+  for (int k = 0; k < x->rank; k++) {
+    dims[k] = k;
+  }
+  return hlo_becomes(i, hlo_broadcast(b, i->operands[0], i->shapes[0], dims));
+}
+
 const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
                                            {HLO_RESHAPE, reshape_same},
                                            {HLO_RESHAPE, reshape_twice},
@@ -471,6 +489,7 @@ const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
                                            {HLO_CONCAT, concat_flatten},
                                            {HLO_CONCAT, concat_slices},
                                            {HLO_CONCAT, concat_splats},
+                                           {HLO_CONCAT, concat_repeats},
                                            {HLO_DYNAMIC_SLICE, move_splat},
                                            {HLO_GATHER, move_splat},
                                            {HLO_OP_COUNT, NULL}};

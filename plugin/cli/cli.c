@@ -84,8 +84,9 @@ typedef struct call {
   const cli_command *command;
   int argc;
   char **argv;
-  arena *a;
-  int *code;
+  arena *a; /* what is opened in it, such as sessions that log, may read args until it is destroyed */
+  cli_args args;
+  int code;
 } call;
 
 /* The budget of the memory that the command itself allocates: inputs, outputs, texts. --max-memory bounds it too. */
@@ -93,40 +94,38 @@ static mem_budget own_budget;
 
 static status run_guarded(void *data) {
   call *c = data;
-  cli_args args;
-  *c->code = cli_parse(c->command, c->argc, c->argv, c->a, &args);
-  if (*c->code) {
+  c->code = cli_parse(c->command, c->argc, c->argv, c->a, &c->args);
+  if (c->code) {
     return NULL;
   }
-  if (args.help) {
+  if (c->args.help) {
     cli_print_help(stdout, c->command);
     return NULL;
   }
-  own_budget.limit = (uint64_t)args.max_memory;
-  return c->command->run(&args, c->a, c->code);
+  own_budget.limit = (uint64_t)c->args.max_memory;
+  return c->command->run(&c->args, c->a, &c->code);
 }
 
 static status create_arena(void *data) {
-  *(arena **)data = arena_create(&own_budget);
+  ((call *)data)->a = arena_create(&own_budget);
   return NULL;
 }
 
 static int run_command(const cli_command *command, int argc, char **argv) {
-  int code = CLI_OK;
-  arena *a = NULL;
-  status s = guard_run(create_arena, &a);
+  call c = {.command = command, .argc = argc, .argv = argv, .code = CLI_OK};
+  status s = guard_run(create_arena, &c);
   if (!s) {
-    s = guard_run(run_guarded, &(call){command, argc, argv, a, &code});
+    s = guard_run(run_guarded, &c);
   }
   cli_progress_end();
   fflush(stdout); /* shows the results before sessions are closed, which may take a while */
   if (s) {
     cli_report(s);
     status_free(s);
-    code = CLI_FAILED;
+    c.code = CLI_FAILED;
   }
-  arena_destroy(a);
-  return code;
+  arena_destroy(c.a);
+  return c.code;
 }
 
 static int dispatch(int argc, char **argv) {

@@ -22,7 +22,7 @@ import xla
 HERE = os.path.dirname(os.path.abspath(__file__))
 OPTIONS = {
     # Python keeps what it allocates until it ends, so leaks cannot be found here.  The C tests look for them.
-    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:intercept_tls_get_addr=0",
+    "ASAN_OPTIONS": "abort_on_error=1:detect_leaks=0:intercept_tls_get_addr=0:detect_stack_use_after_return=1",
     "UBSAN_OPTIONS": "abort_on_error=1:print_stacktrace=1",
     "TSAN_OPTIONS": f"abort_on_error=1:halt_on_error=1:die_after_fork=0:suppressions={HERE}/../tsan.supp",
 }

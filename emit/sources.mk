@@ -80,6 +80,7 @@ emit_sources = \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
 	emit/llvm/remainder.c \
+	emit/llvm/split_similar.c \
 	emit/llvm/target.c \
 	emit/product/gemm.c \
 	emit/product/macro_kernel.c \
@@ -140,6 +141,7 @@ emit_files = \
 	emit/llvm/math_primitives.h \
 	emit/llvm/metadata.h \
 	emit/llvm/number.h \
+	emit/llvm/split_similar.h \
 	emit/llvm/target.h \
 	emit/product/gemm.h \
 	emit/product/macro_kernel.h \

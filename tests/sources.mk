@@ -89,6 +89,7 @@ check_programs = \
 	tests/unit/emit/check_math_f64 \
 	tests/unit/emit/check_product \
 	tests/unit/emit/check_product_sizes \
+	tests/unit/emit/check_split_similar \
 	tests/unit/emit/check_winograd \
 	tests/unit/emit/check_winograd_sizes \
 	tests/unit/frontend/check_findings \
@@ -318,6 +319,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
+	tests/hlo/loop_fusion/many_operands.hlo \
 	tests/hlo/loop_fusion/moved_together.hlo \
 	tests/hlo/loop_fusion/parts.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
@@ -804,6 +806,7 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
+	tests/hlo/loop_fusion/many_operands.expected \
 	tests/hlo/loop_fusion/moved_together.expected \
 	tests/hlo/loop_fusion/parts.expected \
 	tests/hlo/loop_fusion/siblings.expected \
@@ -1121,6 +1124,8 @@ tests_unit_emit_check_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_product_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_product_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_split_similar_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_split_similar_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_winograd_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

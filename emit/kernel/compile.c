@@ -11,6 +11,7 @@
 #include "base/headroom.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/metadata.h"
+#include "emit/llvm/split_similar.h"
 
 struct emit_module {
   emit_ir ir;
@@ -165,16 +166,20 @@ static status run_passes(emit_module *m, const char *names) {
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
-  mark_functions(m, false); /* the target machine, m->machine, has the features */
+  mark_functions(m, false);             /* the target machine, m->machine, has the features */
+  bool runs_soon = m->target.functions; /* LLVM's time counts more than the code's */
+  if (runs_soon && m->target.execution != EMIT_BLOCKS) {
+    emit_split_similar(&m->ir);
+  }
   char *message = NULL;
   if (LLVMVerifyModule(m->ir.module, LLVMReturnStatusAction, &message)) {
     return fail(m->ir.arena, "a wrong module", message);
   }
   LLVMDisposeMessage(message);
-  TRY(run_passes(m, passes));
   if (m->target.execution != EMIT_BLOCKS) {
     TRY(run_passes(m, merging_passes));
   }
+  TRY(run_passes(m, passes));
   return LLVMGetNamedFunction(m->ir.module, "llvm.coro.begin") ? run_passes(m, coroutine_passes) : NULL;
 }
 

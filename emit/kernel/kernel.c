@@ -15,10 +15,12 @@
 #include "emit/kernel/writer.h"
 
 /* Makes two alias scopes: inputs and results, which never overlap.  Accesses to an input that shares a buffer with a
- * result have no scope. */
-static void make_scopes(emit_element *e, const char *name) {
+ * result have no scope.  All kernels have the same scopes, so that their functions may be equal; LLVM's inliner would
+ * make copies of the scopes. */
+static void make_scopes(emit_element *e) {
   const emit_ir *w = e->w;
-  LLVMMetadataRef domain[] = {LLVMMDStringInContext2(w->context, name, strlen(name))};
+  static const char name[] = "kernel";
+  LLVMMetadataRef domain[] = {LLVMMDStringInContext2(w->context, name, sizeof name - 1)};
   LLVMMetadataRef d = LLVMMDNodeInContext2(w->context, domain, 1);
   static const char *const names[] = {"inputs", "results"};
   LLVMValueRef *scopes[] = {&e->scope_inputs, &e->scope_results};
@@ -52,7 +54,7 @@ static void begin_function(emit_writer *w, const char *name) {
   emit_mark_function(ir);
   emit_mark_parameters(ir);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
-  make_scopes(&w->e, name);
+  make_scopes(&w->e);
 }
 
 static void bind_buffers(emit_writer *w, emit_input *inputs) {

@@ -4,6 +4,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "hlo/analysis/queries.h"
 
 /* --- costs --- */
@@ -41,6 +42,16 @@ double lower_loops_cost(const hlo_instr *i) {
   return cost;
 }
 
+const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer) {
+  uint64_t hash = hash_mix(hash_text(writer ? writer : ""), i->op);
+  if (i->op == HLO_FUSION) {
+    for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
+      hash = hash_mix(hash, j->op);
+    }
+  }
+  return arena_printf(a, "%016llx", (unsigned long long)hash);
+}
+
 /* --- batches --- */
 
 typedef struct batch {
@@ -51,12 +62,14 @@ typedef struct batch {
 
 static bool shares(const lower_part *x) { return x->shared > 0; }
 
-/* The order in which kernels are divided: those with shared functions come first, one kind after the other, and then
- * the most expensive ones. */
+static int more_first(double x, double y) { return (x < y) - (x > y); }
+
+/* The order in which kernels are divided: those with shared functions come first, one kind after the other and the most
+ * expensive kind first, and then the most expensive ones of the others. */
 static int in_order(const void *a, const void *b) {
   const lower_part *x = *(lower_part *const *)a, *y = *(lower_part *const *)b;
-  int kinds = shares(x) && shares(y) ? strcmp(x->sharing, y->sharing) : shares(y) - shares(x);
-  int costs = (x->cost < y->cost) - (x->cost > y->cost);
+  int shared = more_first(x->shared, y->shared), costs = more_first(x->cost, y->cost);
+  int kinds = shared || !shares(x) ? shared : strcmp(x->sharing, y->sharing);
   return kinds ? kinds : costs ? costs : (x > y) - (x < y);
 }
 

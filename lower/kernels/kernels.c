@@ -393,6 +393,18 @@ typedef struct all_batches {
   lower_object_code *out;
 } all_batches;
 
+/* What the division has to know of a kernel.  Where compiling fast matters, the functions of writers are there already,
+ * and of kernels that differ only in constants most is compiled once (emit/llvm/split_similar.h). */
+static lower_part part_of(const lower_kernels *all, const kernel *x) {
+  const double own = 0.2;
+  if (!all->target->functions) {
+    return (lower_part){.cost = x->cost, .shared = x->writer.shared_nanoseconds, .sharing = x->writer.name};
+  }
+  return (lower_part){.cost = own * x->cost,
+                      .shared = (1 - own) * x->cost,
+                      .sharing = lower_likeness(all->arena, x->instr, x->writer.name)};
+}
+
 /* Divides the kernels that are compiled now among the batches. */
 static void divide(all_batches *x) {
   lower_kernels *all = x->k;
@@ -402,7 +414,7 @@ static void divide(all_batches *x) {
   for (uint32_t k = 0; k < all->n; k++) {
     const kernel *y = &all->kernels[k];
     if (!y->found) {
-      parts[at++] = (lower_part){.cost = y->cost, .shared = y->writer.shared_nanoseconds, .sharing = y->writer.name};
+      parts[at++] = part_of(all, y);
     }
   }
   lower_divide(all->arena, n, parts, x->n, x->shares, costs);

@@ -241,7 +241,7 @@ static status compile_and_run(kernel_cases *c, const emit_machine *machine) {
  * same instructions, so they are compiled without vectors, and those on ranges for a processor without
  * AVX-512. */
 static status compare_bits(kernel_cases *c) {
-  static const emit_machine machines[] = {{"native", 1, EMIT_BLOCKS}, {"x86-64-v3", 1, EMIT_RANGES}};
+  static const emit_machine machines[] = {{"native", 1, EMIT_BLOCKS, false}, {"x86-64-v3", 1, EMIT_RANGES, false}};
   arena *a = arena_create(NULL);
   callable *blocks, *ranges;
   TRY(compile_all(a, c, &machines[0], false, &blocks));

@@ -9,9 +9,10 @@
 
 #include "backend_gpu/runtime/emulated_block.h"
 
-const emit_machine emit_machines[] = {
-    {"native", 0, EMIT_RANGES}, {"native", 16, EMIT_RANGES}, {"native", 8, EMIT_RANGES}, {"native", 4, EMIT_RANGES},
-    {"native", 1, EMIT_RANGES}, {"x86-64", 0, EMIT_RANGES},  {"native", 1, EMIT_BLOCKS}};
+const emit_machine emit_machines[] = {{"native", 0, EMIT_RANGES, false}, {"native", 16, EMIT_RANGES, false},
+                                      {"native", 8, EMIT_RANGES, false}, {"native", 4, EMIT_RANGES, true},
+                                      {"native", 1, EMIT_RANGES, false}, {"x86-64", 0, EMIT_RANGES, false},
+                                      {"native", 1, EMIT_BLOCKS, false}};
 
 emit_target emit_machine_target(arena *memory, const emit_machine *m) {
   emit_target t;
@@ -23,11 +24,18 @@ emit_target emit_machine_target(arena *memory, const emit_machine *m) {
   }
   ck_assert_msg(!s, "%s", status_message(s));
   t.tells_accesses = t.emulated;
+  if (m->has_functions) {
+    function_set *none = ARENA_NEW(memory, function_set);
+    none->target = emit_target_text(memory, &t);
+    t.functions = none;
+  }
   return t;
 }
 
 const char *emit_machine_name(arena *a, const emit_machine *m) {
-  return m->execution == EMIT_BLOCKS ? "blocks" : arena_printf(a, "%s, %d lanes", m->cpu, m->lanes);
+  return m->execution == EMIT_BLOCKS
+             ? "blocks"
+             : arena_printf(a, "%s, %d lanes%s", m->cpu, m->lanes, m->has_functions ? ", functions" : "");
 }
 
 /* --- calls --- */

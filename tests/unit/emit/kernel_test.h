@@ -19,6 +19,8 @@ typedef struct emit_machine {
   const char *cpu;
   int lanes;
   emit_execution execution;
+  bool has_functions; /* whether emit_target.functions is set, though it is empty: code is then compiled as fast as can
+                         be, and functions that differ in constants share their code (emit/llvm/split_similar.h) */
 } emit_machine;
 enum { EMIT_MACHINES = 6, EMIT_MACHINES_AND_BLOCKS };
 extern const emit_machine emit_machines[EMIT_MACHINES_AND_BLOCKS];

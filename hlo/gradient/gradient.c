@@ -57,14 +57,14 @@ bool hlo_has_gradient(hlo_op op) { return rule_of(op) || op == HLO_COMPOSITE; }
 
 /* --- functions for rules --- */
 
-static bool carries(hlo_value v) { return dtype_is_float(hlo_type(v)) || dtype_is_complex(hlo_type(v)); }
+bool hlo_may_vary(hlo_value v) { return dtype_is_float(hlo_type(v)) || dtype_is_complex(hlo_type(v)); }
 
 static bool is_active(const hlo_tape *t, const hlo_instr *i) {
   return i->id < t->n && t->order[i->id] == i && t->active[i->id];
 }
 
 bool hlo_tape_needs(const hlo_tape *t, const hlo_instr *i, uint32_t k) {
-  return is_active(t, i->operands[k].def) && carries(i->operands[k]);
+  return is_active(t, i->operands[k].def) && hlo_may_vary(i->operands[k]);
 }
 
 static hlo_value *slot(hlo_tape *t, hlo_value v) {

@@ -27,6 +27,8 @@ void hlo_tape_add(hlo_tape *t, const hlo_instr *i, uint32_t k, hlo_value gradien
 /* Removes and returns the gradient of operand k so far (def is NULL if there is none).  The caller adds to it and puts
  * it back with hlo_tape_add.  So a rule that changes few elements of a large array need not add a whole array. */
 hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
+/* Returns true if v has elements that can change by small amounts: floats or complex numbers. */
+bool hlo_may_vary(hlo_value v);
 /* Returns the gradient of result k; its def is NULL if there is none. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
 /* Fails because the operation, or this form of it, has no rule. */

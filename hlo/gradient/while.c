@@ -87,7 +87,7 @@ static bool find_counter(looping *l) {
 /* --- the body's derivative --- */
 
 /* A loop-carried value is active if its initial value depends on an x (an independent variable of hlo_gradients), or if
- * an iteration makes it depend on an active one. */
+ * an iteration makes it depend on an active one; integers never are (hlo_may_vary). */
 static void find_active(looping *l) {
   arena *a = hlo_arena(l->b);
   hlo_computation *body = hlo_callee(l->i, 1);
@@ -105,7 +105,7 @@ static void find_active(looping *l) {
       }
     }
     for (uint32_t k = 0; k < l->n; k++) {
-      bool now = depends[body->roots[k].def->id] && dtype_is_float(hlo_type(body->roots[k]));
+      bool now = depends[body->roots[k].def->id] && hlo_may_vary(body->roots[k]);
       more |= now && !l->active[k];
       l->active[k] |= now;
     }

@@ -543,6 +543,15 @@ static const row refused[] = {
     {.name = "\"\" cannot be differentiated: real: complex numbers",
      "%x: f64[4]",
      "%z = complex(%x, %x) : c128[4] %y = real(%z) : f64[4] return %y"},
+    /* The result depends on x only through a complex number that the loop carries. */
+    {"\"\" cannot be differentiated: while: complex numbers", "%x: f64[3]",
+     "%i = constant() {value=s64[] 0} : s64[] %o = constant() {value=f64[3] splat 0} : f64[3] %z = complex(%o, %o) : "
+     "c128[3] "
+     "%j, %y, %c, %r = while(%i, %x, %z, %o) {computations=[below_6, sums]} : s64[], f64[3], c128[3], f64[3] return %r",
+     .callees =
+         COUNT("below_6", "%x: f64[3], %z: c128[3], %o: f64[3]",
+               "6") "computation sums(%i: s64[], %x: f64[3], %z: c128[3], %o: f64[3]) { %a = complex(%x, %x) : "
+                    "c128[3] %s = add(%z, %a) : c128[3] %r = abs(%z) : f64[3] " NEXT " return %j, %x, %s, %r }\n"},
     {"\"\" cannot be differentiated: while: a loop is differentiated only if it counts its steps from a constant up to "
      "a constant",
      "%x: f64[]", "%y = while(%x) {computations=[small, square]} : f64[] return %y",

@@ -64,24 +64,24 @@ static void put_beginning(aot_lines *t) {
 
 /* Puts the types that all headers of this kind have in common. */
 static void put_common(aot_lines *t) {
-  aot_put(
-      t,
-      "#ifndef ONNX_XLA_OBJECT\n"
-      "#define ONNX_XLA_OBJECT 1\n"
-      "/* An input or output: its name in the model, the name, ONNX number and size in bytes of its element type, and\n"
-      " * its dimensions, which are -1 where they are open or depend on data. */\n"
-      "typedef struct onnx_xla_value {\n"
-      "  const char *name, *type;\n"
-      "  int32_t onnx_type, element_bytes, rank;\n"
-      "  const int64_t *dims;\n"
-      "} onnx_xla_value;\n\n"
-      "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
-      " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread.  A "
-      "body\n"
-      " * calls no such function. */\n"
-      "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
-      "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
-      "#endif\n\n");
+  aot_put(t,
+          "#ifndef ONNX_XLA_OBJECT\n"
+          "#define ONNX_XLA_OBJECT 1\n"
+          "/* An input or output: its name in the model; the name of its element type, ONNX's number of it and the "
+          "size of\n"
+          " * an element in bytes; its dimensions, which are -1 where they are open or depend on data. */\n"
+          "typedef struct onnx_xla_value {\n"
+          "  const char *name, *type;\n"
+          "  int32_t onnx_type, element_bytes, rank;\n"
+          "  const int64_t *dims;\n"
+          "} onnx_xla_value;\n\n"
+          "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
+          " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread.  A "
+          "body\n"
+          " * calls no such function. */\n"
+          "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
+          "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
+          "#endif\n\n");
 }
 
 /* Puts the pool of threads, for programs that ask for it. */

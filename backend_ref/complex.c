@@ -40,7 +40,8 @@ ref_kernel *ref_complex_kernel(hlo_op op) {
   }
 }
 
-/* Computes real, imag and abs, which map complex numbers to real ones.  Real operands are allowed, too. */
+/* Computes real, imag and abs of complex numbers; the results are real.  (ref_unary computes abs of real numbers with
+ * another kernel, and the shape rule refuses real operands of real and imag.) */
 status ref_part(ref_call *c) {
   dtype from = (dtype)c->in[0].shape.type, to = (dtype)c->out[0].shape.type;
   int64_t n = shape_elements(&c->out[0].shape);

@@ -81,7 +81,7 @@ void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_P
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
 /* Returns a dimension as a size of the program.  `d` may be a signed number (base/dim/dim.h). */
 rt_size lower_size(lower_context *c, dim d);
-/* Returns the sizes of the *n symbols of the inputs. */
+/* Returns the sizes of the symbols that dimensions of inputs determine, each once, and sets *n to their number. */
 const rt_size *lower_symbols(lower_context *c, uint32_t *n);
 /* Returns a list of n sizes. */
 const rt_size *lower_sizes(lower_context *c, uint32_t n, const dim *dims);

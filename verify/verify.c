@@ -122,8 +122,8 @@ static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computat
 
 static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
 
-/* Tries all algorithms.  If an algorithm other than the chosen one gives right results, the cause is the chosen
- * algorithm, otherwise the kernel. */
+/* Finds out why i is wrong when it runs alone, and sets f->cause and f->why.  Tries one algorithm after the other: if
+ * one gives right results, the cause is the chosen algorithm, otherwise the kernel. */
 static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
                               verify_finding *f) {
   lone one;

@@ -11,8 +11,8 @@
 enum { SHAPE_MAX_RANK = 16 };
 
 /* The kind of value that a shape describes.  Sequences, optionals and maps are handles: indices of a table of host
- * values that belongs to the run.  UNRANKED is an array of any rank, which a model may declare as its input; no value
- * has this kind. */
+ * values that belongs to the run.  UNRANKED is an array of any rank, which a model may declare as an input or output;
+ * no value has this kind. */
 typedef enum shape_kind { SHAPE_ARRAY, SHAPE_SEQUENCE, SHAPE_OPTIONAL, SHAPE_MAP, SHAPE_UNRANKED } shape_kind;
 
 typedef struct shape {

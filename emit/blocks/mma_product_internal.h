@@ -68,11 +68,12 @@ int64_t emit_mma_side_words(const emit_mma_kernel *k, const emit_mma_side *s);
 /* Returns true if the side's factors are copied. */
 bool emit_mma_copies(const emit_mma_side *s);
 
-/* A chunk that a thread brings, and all its chunks of both sides. */
+/* A chunk that a thread brings from a buffer to shared memory. */
 typedef struct emit_mma_chunk {
-  LLVMValueRef at;                    /* the number of its first word, in a stage */
-  LLVMValueRef words[EMIT_MMA_CHUNK]; /* on their way to shared memory; not used if they are copied */
+  LLVMValueRef at;                    /* the number of its first word, counted from the beginning of a stage */
+  LLVMValueRef words[EMIT_MMA_CHUNK]; /* its words between load and store; not set if the chunk is copied */
 } emit_mma_chunk;
+/* All chunks that a thread brings for one stage: of[0] are those of the tile's rows, of[1] those of its columns. */
 typedef struct emit_mma_brought {
   emit_mma_chunk of[2][EMIT_MMA_MOST_CHUNKS];
 } emit_mma_brought;

@@ -249,7 +249,8 @@ static void take(const share *s, const emit_index *at, int64_t j) {
   }
 }
 
-/* Stores results.  An operand that a result overwrites is read only at the place that the thread then stores. */
+/* Stores results, and computes the operations that follow the transposes.  A result may share the buffer of an operand
+ * of these operations (emit_can_alias): the operand's element is then read only by the thread that overwrites it. */
 static void store(const share *s, const emit_index *first, int64_t n) {
   emit_writer *w = s->t->t.w;
   for (int64_t j = 0; j < n; j++) {

@@ -104,7 +104,8 @@ V emit_atan2(W w, V y, V x) {
   V a = absolute(w, y), b = absolute(w, x);
   V steep = emit_fcmp(w, LLVMRealOGT, a, b), top = pick(w, steep, b, a), bottom = pick(w, steep, a, b);
   V t = quo(w, top, bottom);
-  V same = emit_fcmp(w, LLVMRealOEQ, a, b); /* two zeros or two infinities, or two other equal numbers */
+  /* 0 / 0 and infinity / infinity are NaN; atan2 is defined there as if the quotients were 0 and 1. */
+  V same = emit_fcmp(w, LLVMRealOEQ, a, b);
   V both_zero = eq(w, bottom, 0), both_infinite = eq(w, top, infinity);
   t = pick(w, both_zero, emit_f(x, 0), pick(w, LLVMBuildAnd(w->builder, same, both_infinite, ""), emit_f(x, 1), t));
   V r = atan_poly(w, t);

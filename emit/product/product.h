@@ -177,7 +177,7 @@ typedef struct emit_row_cut {
   /* Unless this is a ladder: there are n_large blocks of `large` units, and n_small blocks of one unit less
    * (emit_gemm_parts). */
   int64_t n_large, n_small, large;
-  dim inner;  /* the number of rows in one iteration of the loops around the blocks */
+  dim inner;  /* the number of rows that one iteration of the loops around the blocks divides into blocks */
   dim blocks; /* the number of blocks in all iterations together */
 } emit_row_cut;
 emit_row_cut emit_product_rows(dim_table *t, const emit_product *p);

@@ -182,8 +182,9 @@ static void pack_rows(const copy_kernel *k, LLVMValueRef from, LLVMValueRef to, 
   }
 }
 
-/* Writes the loops over the rows of B (emit_product.sums) from number `level` inwards.  The loops pack the rows that
- * they visit; `to` is the address to which the first of these rows is packed. */
+/* Writes the loops of emit_product.sums from number `level` inwards.  They run over rows of B and pack each row's part
+ * in panel number `panel`.  For the first of these rows, `from` is the address of its element in column 0 of B, and
+ * `to` is the address to which it is packed. */
 static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, LLVMValueRef to, LLVMValueRef panel) {
   const emit_ir *w = k->w->e.w;
   const emit_product *p = k->p;

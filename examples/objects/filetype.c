@@ -34,7 +34,7 @@ static void fill_input(FILE *f, int32_t *in) {
   while (begin < n && isspace(bytes[begin])) {
     begin++;
   }
-  while (n < BLOCK && n > begin && isspace(bytes[n - 1])) { /* the block is the whole file */
+  while (n < BLOCK && n > begin && isspace(bytes[n - 1])) { /* n < BLOCK: the end of the file is in this block, too */
     n--;
   }
   for (size_t k = 0; k < HALF; k++) {

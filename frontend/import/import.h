@@ -45,9 +45,9 @@ typedef struct onnx_import_options {
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  /* NULL, or a list of n_inputs flags, which the import writes: the flag of an input is set if the import
-   * failed with STATUS_ABOUT_VALUE because sizes depend on the content of this input.  Import again with
-   * another `use` of the content. */
+  /* NULL, or a list of n_inputs flags, which are false at first.  If sizes depend on the contents of inputs whose `use`
+   * is ONNX_CONTENT_UNUSED, the import sets their flags and fails with STATUS_ABOUT_VALUE.  The caller can then set
+   * `value` and another `use` for these inputs and import again.  After any other failure the flags mean nothing. */
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
                        dimensions are an error */

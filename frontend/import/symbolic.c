@@ -207,7 +207,9 @@ static bool is_remainder(const dim_table *t, const dim_guard *g) {
   return dim_get_kind(t, g->a) == DIM_MOD && dim_is_const(g->b);
 }
 
-/* The symbols that an equation divides by constants, and the least common multiple of these constants. */
+/* Symbols of an equation; no more than 8 are noted.  find_divisions notes those that are divided by constants, and sets
+ * `multiple`, which must be 1 before, to the least common multiple of the constants up to LARGEST.  pin_one notes all
+ * symbols and does not use `multiple`. */
 typedef struct divided {
   dim_table *table;
   int64_t multiple;

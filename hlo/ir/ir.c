@@ -169,8 +169,8 @@ status hlo_infer(hlo_instr *i) {
  * the same clone, so that a computation with several callers is copied once. */
 static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies);
 
-/* Attributes do not change once they are set, so copies within a module share them.  A copy in another module gets its
- * own. */
+/* Returns a copy of an attribute for module `to`.  Literals are copied without their elements, which both copies share
+ * and which must live as long as both.  Computations are shared within a module and cloned for another one. */
 static hlo_attr copy_attr(hlo_module *to, const hlo_module *from, hlo_attr_kind kind, hlo_attr v, str_map *copies) {
   arena *a = to->arena;
   switch (kind) {

@@ -98,7 +98,7 @@ typedef struct pass_record {
   int64_t instructions; /* the number of instructions added; negative if some were removed */
 } pass_record;
 
-/* A number that a pass reports, summed over its calls: ("fusion", "clusters", 12). */
+/* A number that a pass reports, summed over its calls: ("row_fusion", "fusions", 12). */
 typedef struct pass_note {
   const char *pass, *what;
   int64_t value;

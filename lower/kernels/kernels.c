@@ -280,7 +280,9 @@ static bool find_in_object(void *data, rt_span name) {
   return false;
 }
 
-/* Finds kernels in the weight pool, marks them as found, and lists their objects in *out, numbered from 0. */
+/* Looks for each kernel in the object code that programs have left in the weight pool (leave_object).  Sets `found`
+ * and, if the kernel is found, also `symbol`, `info` and `object`: the index in *out of the object that contains it.
+ * *out gets each of these objects once. */
 static void find_kernels(lower_kernels *all, lower_object_code *out) {
   *out = (lower_object_code){.objects = ARENA_NEW_N(all->arena, rt_span, all->n),
                              .names = ARENA_NEW_N(all->arena, rt_span, all->n)};

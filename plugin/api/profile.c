@@ -42,7 +42,7 @@ static status profile_guarded(void *data) {
   x->arena = arena_create(&run->model->session->budget);
   TRY(api_prepare(run, &inputs));
   oxla_await_tuned(run->model);
-  TRY(api_prepare(run, &inputs)); /* takes the tuned program */
+  TRY(api_prepare(run, &inputs)); /* if tuning has replaced the program, this takes the tuned one */
   TRY(session_profile(run->model->session, run->compiled, run->has_seed ? &run->seed : NULL, &inputs, run->outputs,
                       &x->options, x->arena, &p));
   run->executed = true;

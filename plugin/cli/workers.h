@@ -9,7 +9,9 @@ enum { CLI_REPORT_MAX = 2048 };
 
 /* How a job ended.  `text` is the text that the job wrote or, if it wrote none, the reason. */
 typedef struct cli_outcome {
-  bool ended; /* whether it exited normally; otherwise it crashed or was killed */
+  /* Whether the job ran to its end: in time, with exit status 0 and a whole report.  Otherwise it crashed, exited early
+   * or was killed. */
+  bool ended;
   bool timed_out;
   uint32_t flags; /* what `work` returned */
   const char *text;

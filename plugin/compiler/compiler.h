@@ -113,8 +113,8 @@ typedef struct segments_run_options {
   /* Called before a segment runs for the first time, with its module as imported and its inputs.  May be NULL. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
-  /* Is given a line for each segment that is compiled, and one with `is_detail` for each of its guards.  May be NULL.
-   */
+  /* Called with one line for each segment that is compiled, and then, with `is_detail`, with one line for each
+   * definition of a symbol and each guard of its program.  May be NULL. */
   void (*log)(void *data, bool is_detail, const char *line);
   void *log_data;
 } segments_run_options;

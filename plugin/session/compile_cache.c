@@ -27,7 +27,7 @@ struct compile_cache {
   content_key build;       /* the key of the build of the compiler and of the processor */
   content_key options_key; /* the key of `build` and all options except sizes */
   content_key dims;        /* the key of the sizes that the options give */
-  bool described;          /* whether the model's description is in its folder */
+  bool described;          /* whether the session has found or written the description in the model's folder */
   content_key last;        /* the key of the program that was looked for last */
   arena *mapped;           /* the arena on which a stored program is mapped while it is examined */
   pthread_mutex_t lock;    /* guards the members below */

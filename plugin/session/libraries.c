@@ -1,4 +1,4 @@
-/* libraries.c - the names and versions of the kernel libraries in this process, as text. */
+/* libraries.c - the versions of onnx-xla and of the kernel libraries in this process, as text. */
 #include <dlfcn.h>
 #include <pthread.h>
 #include <stdio.h>

@@ -23,7 +23,7 @@ void session_close(session *s) {
     return;
   }
   specialise_end(s);      /* comes first, since a specialisation adds programs in the background */
-  compile_cache_close(s); /* comes second, since the cache's thread may still write programs */
+  compile_cache_close(s); /* before the programs are freed, since the cache's thread may still write them to files */
   session_free_programs(s);
   if (s->segments) {
     const compiler_api *compiler;

@@ -11,7 +11,7 @@
 #include "runtime/exec/recorder.h"
 #include "runtime/host/thread_pool.h"
 
-/* --- copy: one input, one output of the same type and extents, any strides --- */
+/* --- copy: one input, one output of the same type; equal extents, or both dense with equally many elements --- */
 
 static status bind_copy(rt_thunk *t, arena *a) {
   (void)a;

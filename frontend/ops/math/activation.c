@@ -10,8 +10,8 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/import/import_common.h"
 
-/* Computes an activation function of x, a float array.  p[] has the values of the attributes that the operator's row in
- * `activations` lists. */
+/* Computes an activation function of x, an array of floats; relu also takes integers.  p[] has the values of the
+ * attributes that the operator's row in `activations` lists. */
 typedef hlo_value activation_fn(hlo_builder *b, hlo_value x, const double *p);
 
 /* Returns x where it is positive or NaN, elsewhere `otherwise`. */

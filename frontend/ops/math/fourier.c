@@ -120,7 +120,7 @@ static hlo_value few_points(const onnx_node *n, hlo_value x, bool inverse) {
 }
 
 /* Cooley and Tukey's step for n = p q points.  With i = i1 q + i2 and k = k1 + p k2 it transforms over i1, multiplies
- * by E(-i2 k1 / n), and transforms over i2. */
+ * by E(-i2 k1 / n), or by its conjugate for an inverse transform, and transforms over i2. */
 static hlo_value split_points(const onnx_node *n, hlo_value x, int64_t p, bool inverse) {
   static const int64_t exchange[] = {0, 2, 1, 3};
   hlo_builder *b = n->b;

@@ -11,6 +11,18 @@ AC_DEFUN([OX_CFLAG_IF_ACCEPTED], [
   CFLAGS=$ox_save_CFLAGS
 ])
 
+# OX_PACKED_RELOCATIONS: adds -z pack-relative-relocs to OX_LDFLAGS if the loader of this machine understands it (glibc
+# 2.36). LLVM's tables have 240,000 relocations, which then take 70 KB of memory in place of 5.6 MB.
+AC_DEFUN([OX_PACKED_RELOCATIONS], [
+  AC_MSG_CHECKING([whether programs run that are linked with -z pack-relative-relocs])
+  ox_save_LDFLAGS=$LDFLAGS
+  LDFLAGS="$LDFLAGS -Wl,-z,pack-relative-relocs"
+  AC_RUN_IFELSE([AC_LANG_PROGRAM([static int x, *volatile at = &x;], [return at != &x;])],
+    [AC_MSG_RESULT([yes]); OX_LDFLAGS="$OX_LDFLAGS -Wl,-z,pack-relative-relocs"], [AC_MSG_RESULT([no])],
+    [AC_MSG_RESULT([not known, as this is a cross-compilation])])
+  LDFLAGS=$ox_save_LDFLAGS
+])
+
 # OX_COMPILER_FLAGS: sets OX_CFLAGS (warnings; --enable-werror) and OX_LDFLAGS.
 AC_DEFUN([OX_COMPILER_FLAGS], [
   AC_ARG_ENABLE([werror], [AS_HELP_STRING([--enable-werror], [warnings are errors (CI)])],
@@ -22,6 +34,7 @@ AC_DEFUN([OX_COMPILER_FLAGS], [
                         -ffp-contract=off], [OX_CFLAG_IF_ACCEPTED(flag)])
   AS_IF([test "$ox_werror" = yes], [OX_CFLAGS="$OX_CFLAGS -Werror"])
   OX_LDFLAGS=
+  OX_PACKED_RELOCATIONS
   AC_SUBST([OX_CFLAGS])
   AC_SUBST([OX_LDFLAGS])
 ])

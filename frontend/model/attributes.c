@@ -49,15 +49,14 @@ static const char *type_name(attr_type type) {
   return (unsigned)type < sizeof names / sizeof *names ? names[type] : "of an unknown type";
 }
 
-/* Returns an INVALID_MODEL error whose message starts like "fc1: Gemm: attribute transB". */
-static STATUS_PRINTF(3, 4) status bad(const Onnx__NodeProto *node, const char *name, const char *format, ...) {
+/* Returns an INVALID_MODEL error whose message starts like "attribute transB". */
+static STATUS_PRINTF(2, 3) status bad(const char *name, const char *format, ...) {
   char rule[300];
   va_list args;
   va_start(args, format);
   c_vsnprintf(rule, sizeof rule, format, args);
   va_end(args);
-  return status_error(STATUS_INVALID_MODEL, "%.200s%s%.100s: attribute %s %s", node->name, *node->name ? ": " : "",
-                      node->op_type, name, rule);
+  return status_error(STATUS_INVALID_MODEL, "attribute %s %s", name, rule);
 }
 
 /* Finds an attribute and checks its type.  *out is NULL if it is absent.  A file may omit the type; then an empty list
@@ -70,17 +69,16 @@ static status find_typed(const Onnx__NodeProto *node, const char *name, attr_typ
   }
   attr_type found = onnx_attr_type(*out);
   if (*(*out)->ref_attr_name) {
-    return bad(node, name, "refers to the attribute %.100s of a function that is not being called",
-               (*out)->ref_attr_name);
+    return bad(name, "refers to the attribute %.100s of a function that is not being called", (*out)->ref_attr_name);
   }
   if (found != type && found != TYPE(UNDEFINED)) {
-    return bad(node, name, "is %s, not %s", type_name(found), type_name(type));
+    return bad(name, "is %s, not %s", type_name(found), type_name(type));
   }
   return NULL;
 }
 
 status onnx_attr_required(const Onnx__NodeProto *node, const char *name) {
-  return onnx_attr_has(node, name) ? NULL : bad(node, name, "is missing");
+  return onnx_attr_has(node, name) ? NULL : bad(name, "is missing");
 }
 
 status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out) {
@@ -94,7 +92,7 @@ status onnx_attr_int_in(const Onnx__NodeProto *node, const char *name, int64_t d
                         int64_t *out) {
   TRY(onnx_attr_int(node, name, def, out));
   if (*out < low || *out > high) {
-    return bad(node, name, "is %" PRId64 ", outside [%" PRId64 ", %" PRId64 "]", *out, low, high);
+    return bad(name, "is %" PRId64 ", outside [%" PRId64 ", %" PRId64 "]", *out, low, high);
   }
   return NULL;
 }
@@ -116,7 +114,7 @@ status onnx_attr_float(const Onnx__NodeProto *node, const char *name, float def,
 static status copy_string(arena *a, const Onnx__NodeProto *node, const char *name, const ProtobufCBinaryData *s,
                           const char **out) {
   if (s->len && memchr(s->data, 0, s->len)) {
-    return bad(node, name, "contains NUL");
+    return bad(name, "contains NUL");
   }
   *out = arena_strndup(a, (const char *)s->data, s->len);
   return NULL;
@@ -167,21 +165,21 @@ status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onn
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(TENSOR), &t));
   *out = t ? t->t : NULL;
-  return t && !t->t ? bad(node, name, "has no tensor") : NULL;
+  return t && !t->t ? bad(name, "has no tensor") : NULL;
 }
 
 status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__SparseTensorProto **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(SPARSE_TENSOR), &t));
   *out = t ? t->sparse_tensor : NULL;
-  return t && !t->sparse_tensor ? bad(node, name, "has no tensor") : NULL;
+  return t && !t->sparse_tensor ? bad(name, "has no tensor") : NULL;
 }
 
 status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name, const Onnx__TypeProto **out) {
   const Onnx__AttributeProto *t;
   TRY(find_typed(node, name, TYPE(TYPE_PROTO), &t));
   *out = t ? t->tp : NULL;
-  return t && !t->tp ? bad(node, name, "has no type") : NULL;
+  return t && !t->tp ? bad(name, "has no type") : NULL;
 }
 
 status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx__GraphProto **out) {
@@ -189,7 +187,7 @@ status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx
   TRY(onnx_attr_required(node, name));
   TRY(find_typed(node, name, TYPE(GRAPH), &t));
   *out = t->g;
-  return t->g ? NULL : bad(node, name, "has no graph");
+  return t->g ? NULL : bad(name, "has no graph");
 }
 
 const char *onnx_node_source(arena *a, const Onnx__NodeProto *node) {

@@ -1,7 +1,8 @@
 /* attributes.h - typed access to the attributes of a node, and the node's name for messages.
  *
  * Every accessor returns the default if the attribute is absent and fails with STATUS_INVALID_MODEL if it has another
- * type; messages name the node and the attribute.  Arrays and messages are borrowed from the model. */
+ * type; messages name the attribute, and the caller adds the node's name (onnx_node_label).  Arrays and messages are
+ * borrowed from the model. */
 #ifndef FRONTEND_MODEL_ATTRIBUTES_H
 #define FRONTEND_MODEL_ATTRIBUTES_H
 

@@ -5,7 +5,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/model/attributes.h"
 #include "frontend/model/model_internal.h"
 
 /* --- the table --- */
@@ -217,7 +216,7 @@ status onnx_node_bind(arena *a, const onnx_function *f, const Onnx__NodeProto *c
   for (size_t i = 0; i < node->n_attribute; i++) {
     Onnx__AttributeProto *attribute = node->attribute[i];
     if (*attribute->ref_attr_name) {
-      TRY(status_at_node(bind_reference(a, f, call, attribute, &attribute), onnx_node_label(a, node)));
+      TRY(bind_reference(a, f, call, attribute, &attribute));
     }
     if (attribute) {
       bound->attribute[bound->n_attribute++] = attribute;

@@ -404,6 +404,7 @@ static status run_node(const interpreted_node *n) {
 
 status interpreter_run_node(interpreter_run *run, interpreter_site *site, onnx_frame *f, size_t k) {
   interpreted_node n = {.run = run, .site = site, .outer = f, .number = k};
-  TRY(onnx_frame_node(f, f->arena, k, &n.node));
-  return status_prefix(run_node(&n), "%s", onnx_node_label(f->arena, n.node));
+  status failed = onnx_frame_node(f, f->arena, k, &n.node);
+  failed = failed ? failed : run_node(&n);
+  return status_prefix(failed, "%s", onnx_node_label(f->arena, f->nodes[k]));
 }

@@ -134,6 +134,41 @@ START_TEST(test_wanted_contents) {
 }
 END_TEST
 
+/* Adds a node c to a list: LeakyRelu with alpha as an integer. */
+static Onnx__AttributeProto *add_leaky_relu(Onnx__NodeProto ***nodes, size_t *n, const char *in, const char *out) {
+  Onnx__NodeProto *node = add_node(a, nodes, n, "LeakyRelu", in, out);
+  node->name = "c";
+  Onnx__AttributeProto *alpha = PB_NEW(a, Onnx__AttributeProto, ONNX__ATTRIBUTE_PROTO__INIT);
+  alpha->name = "alpha";
+  alpha->has_type = 1;
+  alpha->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  alpha->has_i = 1;
+  alpha->i = 1;
+  PB_ADD(a, node->attribute, node->n_attribute, alpha);
+  return alpha;
+}
+
+/* A message about an attribute names its node once. */
+START_TEST(test_node_is_named_once) {
+  Onnx__ModelProto *p = new_model(a, "x", "y,z");
+  Onnx__FunctionProto *f = add_function(p);
+  Onnx__AttributeProto *reference = add_leaky_relu(&f->node, &f->n_node, "a", "b");
+  reference->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__FLOAT;
+  reference->has_i = 0;
+  reference->ref_attr_name = "slope";
+  f->attribute = names(a, "slope", &f->n_attribute);
+  Onnx__NodeProto *call = p->graph->node[0];
+  PB_ADD(a, call->attribute, call->n_attribute, add_leaky_relu(&p->graph->node, &p->graph->n_node, "x", "z"));
+  call->attribute[0] = arena_memdup(a, call->attribute[0], sizeof *call->attribute[0]);
+  call->attribute[0]->name = "slope";
+  onnx_findings found = findings_of(p, 0);
+  ck_assert_uint_eq(found.n, 2);
+  ck_assert_str_eq(found.items[0].text,
+                   "my.F that makes \"y\": c: LeakyRelu: attribute alpha refers to slope, which has another type");
+  ck_assert_str_eq(found.items[1].text, "c: LeakyRelu: attribute alpha is int, not float");
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("all");
   tcase_add_checked_fixture(t, setup, teardown);
@@ -141,5 +176,6 @@ int main(void) {
   tcase_add_test(t, test_all_of_a_function);
   tcase_add_test(t, test_sizes_in_a_function);
   tcase_add_test(t, test_wanted_contents);
+  tcase_add_test(t, test_node_is_named_once);
   return run_suite("findings", t);
 }

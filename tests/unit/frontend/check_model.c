@@ -523,7 +523,7 @@ START_TEST(attributes) {
   ck_assert_ptr_null(onnx_attr_strings(a, node, "empty", &strings, &count));
   ck_assert_uint_eq(count, 0);
   expect(onnx_attr_int_in(node, "group", 1, 1, 3, &i), STATUS_INVALID_MODEL, "attribute group is 4, outside [1, 3]");
-  expect(onnx_attr_float(node, "group", 1, &f), STATUS_INVALID_MODEL, "conv1: Conv: attribute group is int, not float");
+  expect(onnx_attr_float(node, "group", 1, &f), STATUS_INVALID_MODEL, "attribute group is int, not float");
   expect(onnx_attr_string(a, node, "bad", "", &s), STATUS_INVALID_MODEL, "contains NUL");
   expect(onnx_attr_graph(node, "body", &g), STATUS_INVALID_MODEL, "attribute body is missing");
 }

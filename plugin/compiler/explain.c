@@ -33,7 +33,8 @@ static bool is_about(const hlo_instr *i, const char *label) {
 typedef struct explaining {
   const char *label;
   arena *a;
-  bool begun, folded;
+  bool begun;           /* whether the backend has shown the module, which it need not do (rt_compile_options.dump) */
+  bool folded;          /* whether the node was a constant in the imported module */
   uint32_t operations;  /* the number of the node's operations, except constants, after the last pass so far */
   const char *imported; /* the names of the operations that the import made of the node */
   const char *gone;     /* the pass that removed the last of the node's operations; NULL if some are left */
@@ -182,7 +183,9 @@ static status explain_node(void *data) {
              "the model runs segment by segment, since sizes depend on what it computes: there is no "
              "one program to explain a node in");
   const char *fate =
-      !*e.imported && e.folded ? "folded to a constant while importing"
+      !e.begun
+          ? "the backend does not show its passes, so what the node was imported as and what became of it is not known"
+      : !*e.imported && e.folded ? "folded to a constant while importing"
       : !*e.imported ? "imported without instructions: its results are arrays that existed before, or are not used"
       : e.gone       ? arena_printf(c->a, "imported as %s\nnothing of it is left since pass %s", e.imported, e.gone)
                      : arena_printf(c->a, "imported as %s", e.imported);

@@ -54,6 +54,9 @@ static status print_after(print_call *c) {
   rt_program *program;
   rt_report report = {0};
   TRY(compiler->compile(c->s, &request, c->a, &program, &report));
+  CHECK_THAT(*c->text || *c->passes, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "backend %s does not show its passes, so the module after pass '%s' is not known", request.backend,
+             c->after);
   CHECK_THAT(*c->text, STATUS_INVALID_ARGUMENT,
              "backend %s runs no pass '%s', or it changed nothing; the module can be shown after:%.*s", request.backend,
              c->after, (int)strlen(c->passes) - 1, c->passes);

@@ -12,14 +12,14 @@ static bool is_work(const hlo_instr *i) {
 
 static void count_fusion(const hlo_instr *i, hlo_report *r) {
   int64_t kind = hlo_int(i, HLO_ATTR_FUSION);
-  r->clusters++;
+  r->fusions++;
   r->loop_fusions += kind == HLO_FUSION_LOOP;
   r->input_fusions += kind == HLO_FUSION_INPUT;
   r->output_fusions += kind == HLO_FUSION_OUTPUT;
   for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
     r->fused += is_work(j);
-    r->clustered_convolutions += j->op == HLO_CONVOLUTION;
-    r->clustered_dots += j->op == HLO_DOT;
+    r->fused_convolutions += j->op == HLO_CONVOLUTION;
+    r->fused_dots += j->op == HLO_DOT;
   }
 }
 

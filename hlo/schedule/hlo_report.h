@@ -6,15 +6,15 @@
 
 /* Counts the instructions that run by themselves: those of the entry, and those of while bodies and
  * conditional branches once each.  Parameters, constants and reshapes, which are views, do not count as
- * operations.  A convolution or dot is clustered if it is inside of a fusion. */
+ * operations.  A convolution or dot is fused if it is inside of a fusion. */
 typedef struct hlo_report {
   uint32_t instructions; /* all instructions outside of fusions */
   uint32_t operations;   /* the instructions outside of fusions that compute something */
   uint32_t fused;        /* instructions inside of fusions */
-  uint32_t clusters;     /* the number of all fusions; the next members count those of three kinds */
+  uint32_t fusions;      /* the number of all fusions; the next members count those of three kinds */
   uint32_t loop_fusions, input_fusions, output_fusions;
-  uint32_t clustered_convolutions, convolutions; /* the number of clustered convolutions, and of all */
-  uint32_t clustered_dots, dots;
+  uint32_t fused_convolutions, convolutions; /* the number of fused convolutions, and of others */
+  uint32_t fused_dots, dots;
   uint32_t lone_elementwise; /* elementwise operations outside of fusions */
   uint32_t lone_movement;    /* data movement outside of fusions, without reshapes */
   int64_t bytes_moved;       /* bytes of operands and results of all operations, for static shapes only */

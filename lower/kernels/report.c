@@ -7,11 +7,11 @@ void lower_report_module(const hlo_module *m, const hlo_report *before, rt_repor
   r->hlo_after = after.instructions;
   r->bytes_moved_before = (uint64_t)before->bytes_moved;
   r->bytes_moved_after = (uint64_t)after.bytes_moved;
-  r->clusters = after.clusters;
-  r->convolutions = after.convolutions + after.clustered_convolutions;
-  r->clustered_convolutions = after.clustered_convolutions;
-  r->dots = after.dots + after.clustered_dots;
-  r->clustered_dots = after.clustered_dots;
+  r->fusions = after.fusions;
+  r->convolutions = after.convolutions + after.fused_convolutions;
+  r->fused_convolutions = after.fused_convolutions;
+  r->dots = after.dots + after.fused_dots;
+  r->fused_dots = after.fused_dots;
   r->lone_elementwise = after.lone_elementwise;
 }
 

@@ -90,11 +90,10 @@ static void print_report(FILE *f, const session *s, const session_program *c, co
   const rt_report *r = &reported->report;
   fprintf(f, "operators         %" PRIu32 "\n", session_source(s)->n_nodes);
   fprintf(f, "HLO operations    %" PRIu32 " imported, %" PRIu32 " after the passes\n", r->hlo_before, r->hlo_after);
-  fprintf(f, "clusters          %" PRIu32 "\n", r->clusters);
-  fprintf(f, "convolutions      %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_convolutions,
-          r->convolutions - r->clustered_convolutions);
-  fprintf(f, "dots              %" PRIu32 " clustered, %" PRIu32 " not\n", r->clustered_dots,
-          r->dots - r->clustered_dots);
+  fprintf(f, "fusions           %" PRIu32 "\n", r->fusions);
+  fprintf(f, "convolutions      %" PRIu32 " fused, %" PRIu32 " not\n", r->fused_convolutions,
+          r->convolutions - r->fused_convolutions);
+  fprintf(f, "dots              %" PRIu32 " fused, %" PRIu32 " not\n", r->fused_dots, r->dots - r->fused_dots);
   fprintf(f, "elementwise       %" PRIu32 " not fused\n", r->lone_elementwise);
   fprintf(f, "bytes moved       %s before fusion, %s after\n", size_text(a, r->bytes_moved_before),
           size_text(a, r->bytes_moved_after));

@@ -15,7 +15,7 @@
 
 /* The version of the interface between a backend and this library.  It is incremented with every change of this file or
  * of program.h that concerns backends (tests/abi/test-backend-abi). */
-enum { RT_ABI = 28 };
+enum { RT_ABI = 29 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;
@@ -232,8 +232,8 @@ typedef struct rt_tuned {
 /* Facts about a compilation.  Numbers that a target does not know remain 0. */
 typedef struct rt_report {
   uint32_t hlo_before, hlo_after; /* the number of instructions */
-  uint32_t clusters;              /* the number of fusions, and of contractions with an epilogue */
-  uint32_t convolutions, clustered_convolutions, dots, clustered_dots, lone_elementwise;
+  uint32_t fusions;               /* the number of fusions, and of contractions with an epilogue */
+  uint32_t convolutions, fused_convolutions, dots, fused_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
   uint32_t kernels_found; /* the number of unique kernels that other programs had compiled */
   uint32_t new_code; /* the first new_code code objects of the program are new; other programs had compiled the rest */

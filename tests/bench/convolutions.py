@@ -69,7 +69,7 @@ def theirs_by_node(model, graph, names, threads):
     return [found.get(name, 0.0) for name in names]
 
 
-def clusters(profile):
+def fusions(profile):
     """Returns how many convolutions are fused with what follows them, how many are not, and the labels of all other thunks."""
     thunks = profile["thunks"]
     convolutions = [t for t in thunks if t["kind"] == "cpu.convolution" or t["note"].startswith("convolution")]
@@ -92,7 +92,7 @@ def write(folder, threads):
         file = f"convolutions-{name}.svg"
         with open(os.path.join(folder, file), "w") as f:
             f.write(chart.pairs(title, names, [("onnx-xla", "#3b6fb6", mine), ("ONNX Runtime", "#c9c9c9", their)]))
-        inside, alone, others = clusters(profile)
+        inside, alone, others = fusions(profile)
         lines += [f"![{title}]({file})", "", f"{name}: {inside} convolutions are fused with the operations after them, {alone} are not; "
                   f"{sum(mine):.2f} ms in convolutions, ONNX Runtime {sum(their):.2f} ms.  Other kernels: "
                   + "; ".join(others) + ".", ""]

@@ -10,7 +10,7 @@
 
 /* --- small copies of parts of real networks --- */
 
-START_TEST(clusters) {
+START_TEST(fusions) {
   check_body("%0: f32[1,32,14,14] \"x\", %1: f32[48] \"b\"",
              "%2 = iota() {dimension=0} : f32[48,32,3,3]\n%3 = cosine(%2) : f32[48,32,3,3]\n"
              "%4 = convolution(%0, %3) " CONV_FIRST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,48,14,14]\n"
@@ -390,7 +390,7 @@ START_TEST(spelled_out) {
 END_TEST
 
 /* An epilogue in a branch, with the branch's own parameters. */
-START_TEST(clusters_in_branches) {
+START_TEST(fusions_in_branches) {
   check_text("onnx-xla hlo 1\nmodule \"t\" {\n"
              "computation one(%0: f32[1,9,9,16], %1: f32[16,16,3,3], %2: f32[]) {\n"
              "%3 = convolution(%0, %1) " CONV_LAST("1,1", "1,1", "1,1", "1,1", "1,1", "1") " : f32[1,9,9,16]\n"
@@ -513,7 +513,7 @@ END_TEST
 int main(void) {
   TCase *t = tcase_create("target");
   tcase_set_timeout(t, 60); /* the machine may be busy */
-  tcase_add_test(t, clusters);
+  tcase_add_test(t, fusions);
   tcase_add_test(t, heads);
   tcase_add_loop_test(t, spelled_out, 0, sizeof activations / sizeof *activations);
   tcase_add_test(t, parts);
@@ -525,7 +525,7 @@ int main(void) {
   tcase_add_test(t, sharing);
   tcase_add_test(t, repeated_steps);
   tcase_add_test(t, stretched_steps);
-  tcase_add_test(t, clusters_in_branches);
+  tcase_add_test(t, fusions_in_branches);
   tcase_add_test(t, shared_branches_are_tuned);
   tcase_add_test(t, divided_by_the_sum_of_all);
   tcase_add_test(t, two_kept_values);

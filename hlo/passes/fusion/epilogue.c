@@ -103,7 +103,7 @@ static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *ch
     hlo_instr *fusion = hlo_fuse(&f, HLO_FUSION_OUTPUT, n, members);
     taken[fusion->id] = true;
     *changed = true;
-    hlo_pass_note(context, "clusters", 1);
+    hlo_pass_note(context, "fusions", 1);
     hlo_pass_note(context, "instructions in them", n);
   }
   return NULL;

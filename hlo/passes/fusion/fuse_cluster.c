@@ -372,7 +372,7 @@ static void make_fusions(clustering *k, hlo_fuser *f, bool *changed) {
   *changed = true;
 }
 
-status hlo_fuse_clusters(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed) {
+status hlo_fuse_groups(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed) {
   enum { CHECK_EVERY = 1024 };
   arena *scratch = context->scratch;
   *changed |= hlo_sink_free(c);

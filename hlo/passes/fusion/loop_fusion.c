@@ -11,7 +11,7 @@ status pass_loop_fusion(hlo_module *m, pass_context *c, bool *changed) {
   uint32_t n;
   hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(hlo_fuse_clusters(walked[k], c, HLO_FUSION_LOOP, changed));
+    TRY(hlo_fuse_groups(walked[k], c, HLO_FUSION_LOOP, changed));
   }
   return NULL;
 }

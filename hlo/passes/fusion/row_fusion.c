@@ -7,7 +7,7 @@
  * kernel can keep it.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind input,
  * and hlo_is_row_wise returns true for its body.
  *
- * A cluster, whose members are the instructions that will become the fusion, grows from one reduction: first downwards
+ * A group, whose members are the instructions that will become the fusion, grows from one reduction: first downwards
  * to instructions that depend on members only, then upwards to the elementwise operations and reductions that members
  * read.  An instruction that depends on a member and is not a member itself must not feed a member, since it would have
  * to run in the middle of the kernel.  Such instructions are moved after the fusion. */
@@ -19,11 +19,11 @@
 
 enum { MAX_OUTPUTS = 8, CACHED = 1 << 17, FEW_ROWS = 8 };
 
-/* How an instruction is related to the cluster: OUTSIDE of it, a MEMBER, or BEHIND it, which means that it depends on a
+/* How an instruction is related to the group: OUTSIDE of it, a MEMBER, or BEHIND it, which means that it depends on a
  * member but is not one. */
 typedef enum mark { OUTSIDE, MEMBER, BEHIND } mark;
 
-/* The cluster that grows, and its computation. */
+/* The group that grows, and its computation. */
 typedef struct growing {
   hlo_computation *c;
   pass_context *context;

@@ -387,9 +387,9 @@ START_TEST(report) {
   ck_assert_msg(!s, "%s", status_message(s));
   hlo_report r = hlo_report_of(m);
   ck_assert_uint_eq(r.operations, 3);
-  ck_assert_uint_eq(r.clusters, 2);
+  ck_assert_uint_eq(r.fusions, 2);
   ck_assert_uint_eq(r.fused, 4);
-  ck_assert_uint_eq(r.clustered_dots, 1);
+  ck_assert_uint_eq(r.fused_dots, 1);
   ck_assert_uint_eq(r.dots, 0);
   ck_assert_uint_eq(r.lone_elementwise, 1);
   ck_assert_int_eq(r.bytes_moved, (2 + 4 + 2) * 64);

@@ -45,6 +45,8 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
 
 /* --- loads and stores --- */
 
+/* Loads never have the scope of the results, nor stores that of the inputs: LLVM's mergefunc, which makes equal
+ * functions one, does not compare scopes. */
 static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bool store, bool constant) {
   unsigned scope = LLVMGetMDKindIDInContext(e->w->context, "alias.scope", 11);
   unsigned noalias = LLVMGetMDKindIDInContext(e->w->context, "noalias", 7);

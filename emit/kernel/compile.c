@@ -93,7 +93,8 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
 /* Keeps one of equal functions, such as the epilogues of layers with as many channels.  Where kernels are equal, one
- * calls the other; the kernels of targets that run blocks of threads cannot be called. */
+ * calls the other; the kernels of targets that run blocks of threads cannot be called.  It runs before the other
+ * passes, which then have less to do. */
 static const char merging_passes[] = "mergefunc";
 
 /* Further passes for modules with coroutines (block_host.c): they split each function where its thread waits. */

@@ -15,12 +15,10 @@
 #include "emit/kernel/writer.h"
 
 /* Makes two alias scopes: inputs and results, which never overlap.  Accesses to an input that shares a buffer with a
- * result have no scope.  All kernels have the same scopes, so that their functions may be equal; LLVM's inliner would
- * make copies of the scopes. */
-static void make_scopes(emit_element *e) {
+ * result have no scope. */
+static void make_scopes(emit_element *e, const char *name) {
   const emit_ir *w = e->w;
-  static const char name[] = "kernel";
-  LLVMMetadataRef domain[] = {LLVMMDStringInContext2(w->context, name, sizeof name - 1)};
+  LLVMMetadataRef domain[] = {LLVMMDStringInContext2(w->context, name, strlen(name))};
   LLVMMetadataRef d = LLVMMDNodeInContext2(w->context, domain, 1);
   static const char *const names[] = {"inputs", "results"};
   LLVMValueRef *scopes[] = {&e->scope_inputs, &e->scope_results};
@@ -54,7 +52,7 @@ static void begin_function(emit_writer *w, const char *name) {
   emit_mark_function(ir);
   emit_mark_parameters(ir);
   LLVMPositionBuilderAtEnd(ir->builder, emit_block(ir, "entry"));
-  make_scopes(&w->e);
+  make_scopes(&w->e, name);
 }
 
 static void bind_buffers(emit_writer *w, emit_input *inputs) {
@@ -95,8 +93,8 @@ LLVMValueRef emit_row_memory(const emit_ir *w, dtype t, int64_t elements) {
   LLVMBasicBlockRef here = emit_here(w);
   LLVMBasicBlockRef entry = LLVMGetEntryBasicBlock(w->function);
   LLVMPositionBuilder(w->builder, entry, LLVMGetFirstInstruction(entry));
-  LLVMTypeRef type = LLVMArrayType2(emit_memory_type(w, t), (uint64_t)(dtype_is_complex(t) ? 2 * elements : elements));
-  LLVMValueRef memory = LLVMBuildAlloca(w->builder, type, "row");
+  LLVMValueRef n = emit_i64(w, dtype_is_complex(t) ? 2 * elements : elements);
+  LLVMValueRef memory = LLVMBuildArrayAlloca(w->builder, emit_memory_type(w, t), n, "row");
   LLVMSetAlignment(memory, 64);
   LLVMPositionBuilderAtEnd(w->builder, here);
   emit_add_text_attribute(w, "probe-stack", "inline-asm");

@@ -134,12 +134,17 @@ static void write_copy(emit_ir *w, const void *data) {
 /* Copies a number of entries to a record from another one. */
 const emit_shared emit_copy_record = {"copy_record", "ppi", write_copy, NULL};
 
+LLVMValueRef emit_constant_data(const emit_ir *w, LLVMValueRef value, const char *name) {
+  LLVMValueRef data = LLVMAddGlobal(w->module, LLVMTypeOf(value), name);
+  LLVMSetInitializer(data, value);
+  LLVMSetLinkage(data, LLVMPrivateLinkage);
+  LLVMSetGlobalConstant(data, true);
+  LLVMSetUnnamedAddress(data, LLVMGlobalUnnamedAddr);
+  return data;
+}
+
 LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries) {
-  LLVMValueRef table = LLVMAddGlobal(w->module, LLVMArrayType2(w->i64, (uint64_t)n), "record");
-  LLVMSetInitializer(table, LLVMConstArray2(w->i64, entries, (uint64_t)n));
-  LLVMSetLinkage(table, LLVMPrivateLinkage);
-  LLVMSetGlobalConstant(table, true);
-  LLVMSetUnnamedAddress(table, LLVMGlobalUnnamedAddr);
+  LLVMValueRef table = emit_constant_data(w, LLVMConstArray2(w->i64, entries, (uint64_t)n), "record");
   LLVMSetAlignment(table, 8);
   return table;
 }

@@ -38,6 +38,8 @@ LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);
 /* Writes a call of it. */
 void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments);
 
+/* Returns the address of a constant in the module's data. */
+LLVMValueRef emit_constant_data(const emit_ir *w, LLVMValueRef value, const char *name);
 /* Returns a constant table of the module with n entries of 8 bytes. */
 LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries);
 /* Returns a table of n entries of 8 bytes, pointers and i64, on the stack of the function that is being written: the

@@ -22,7 +22,7 @@ typedef struct numbered {
 
 typedef struct body {
   LLVMValueRef function;
-  uint64_t hash; /* of the opcodes and types */
+  uint64_t hash; /* of the opcodes, types and details (detail_of) */
   LLVMValueRef *instrs;
   numbered *values; /* sorted by address; NULL until numbers are needed */
   uint32_t n_instrs, n_values;
@@ -47,10 +47,26 @@ typedef struct group {
 
 static bool is_function(LLVMValueRef v) { return LLVMIsAFunction(v) && !LLVMGetIntrinsicID(v); }
 
+/* Returns what mergefunc compares besides opcode, type and operands, as far as it differs often. */
+static uint64_t detail_of(LLVMValueRef i) {
+  switch (LLVMGetInstructionOpcode(i)) {
+    case LLVMAlloca: return (uintptr_t)LLVMGetAllocatedType(i);
+    case LLVMGetElementPtr: return (uintptr_t)LLVMGetGEPSourceElementType(i);
+    case LLVMICmp: return (uint64_t)LLVMGetICmpPredicate(i);
+    case LLVMFCmp: return (uint64_t)LLVMGetFCmpPredicate(i);
+    default: return 0;
+  }
+}
+
 static uint64_t hash_instr(uint64_t hash, LLVMValueRef i) {
-  uint64_t facts[] = {(uint64_t)LLVMGetInstructionOpcode(i), (uint64_t)LLVMGetNumOperands(i),
-                      (uint64_t)(uintptr_t)LLVMTypeOf(i)};
-  return hash_bytes(facts, sizeof facts, hash);
+  uint64_t facts[] = {(uint64_t)LLVMGetInstructionOpcode(i), (uint64_t)LLVMGetNumOperands(i), (uintptr_t)LLVMTypeOf(i),
+                      detail_of(i)};
+  hash = hash_bytes(facts, sizeof facts, hash);
+  unsigned lanes = LLVMIsAShuffleVectorInst(i) ? LLVMGetNumMaskElements(i) : 0;
+  for (unsigned k = 0; k < lanes; k++) {
+    hash = hash_mix(hash, (uint64_t)LLVMGetMaskValue(i, k));
+  }
+  return hash;
 }
 
 static body read_body(arena *a, LLVMValueRef f) {
@@ -148,9 +164,9 @@ static bool may_vary(const body *b, LLVMValueRef i, LLVMValueRef x) {
     case LLVMICmp:
     case LLVMSelect:
     case LLVMPHI:
+    case LLVMGetElementPtr:
     case LLVMLoad:
     case LLVMStore: return true;
-    case LLVMGetElementPtr: return LLVMGetTypeKind(LLVMGetGEPSourceElementType(i)) != LLVMStructTypeKind;
     case LLVMCall: return is_function(LLVMGetCalledValue(i)) || (is_number(x) && is_minimum(LLVMGetCalledValue(i)));
     default: return false;
   }
@@ -311,34 +327,18 @@ static void move_code(LLVMValueRef from, LLVMValueRef to) {
   }
 }
 
-/* Writes the code of `from`: a call of `to`, with more[] after the parameters of `from`. */
+/* Writes the code of `from`, which returns nothing: a call of `to`, with more[] after the parameters of `from`. */
 static void write_call(emit_ir *w, LLVMValueRef from, LLVMValueRef to, uint32_t n_more, const LLVMValueRef *more) {
   LLVMValueRef arguments[MOST_PARAMETERS + MOST_ARGUMENTS + 1];
   unsigned n = LLVMCountParams(from);
   LLVMGetParams(from, arguments);
   memcpy(arguments + n, more, n_more * sizeof *more);
-  LLVMTypeRef type = LLVMGlobalGetValueType(to);
-  bool returns = LLVMGetTypeKind(LLVMGetReturnType(type)) != LLVMVoidTypeKind;
   w->function = from;
   LLVMPositionBuilderAtEnd(w->builder, emit_block(w, "entry"));
-  LLVMValueRef call = LLVMBuildCall2(w->builder, type, to, arguments, n + n_more, "");
+  LLVMValueRef call = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(to), to, arguments, n + n_more, "");
   LLVMSetTailCall(call, true);
-  if (returns) {
-    LLVMBuildRet(w->builder, call);
-  } else {
-    LLVMBuildRetVoid(w->builder);
-  }
+  LLVMBuildRetVoid(w->builder);
   emit_compile_quickly(w);
-}
-
-/* Returns the address of a constant in the module's data. */
-static LLVMValueRef add_constant(const emit_ir *w, LLVMValueRef c) {
-  LLVMValueRef data = LLVMAddGlobal(w->module, LLVMTypeOf(c), "constant");
-  LLVMSetInitializer(data, c);
-  LLVMSetLinkage(data, LLVMPrivateLinkage);
-  LLVMSetGlobalConstant(data, true);
-  LLVMSetUnnamedAddress(data, LLVMGlobalUnnamedAddr);
-  return data;
 }
 
 /* Moves the code of member m to a function that takes a record of the integers, if there are any, and then pointers: to
@@ -366,7 +366,7 @@ static void take_constants_out(emit_ir *w, const group *g, const body *m) {
       values[k] = emit_record_number(w, LLVMGetParam(to, n_params), (int)n_numbers++);
     } else {
       values[k] = LLVMGetParam(to, n_params + n_more);
-      more[n_more++] = is_float(c) ? add_constant(w, c) : c;
+      more[n_more++] = is_float(c) ? emit_constant_data(w, c, "float") : c;
       values[k] = is_float(c) ? LLVMBuildLoad2(w->builder, LLVMTypeOf(c), values[k], "") : values[k];
     }
   }
@@ -397,19 +397,15 @@ static group *find_group(arena *a, group *groups, uint32_t n, body *b) {
   return NULL;
 }
 
-static uint32_t count_functions(LLVMModuleRef module) {
-  uint32_t n = 0;
-  for (LLVMValueRef f = LLVMGetFirstFunction(module); f; f = LLVMGetNextFunction(f)) {
-    n++;
-  }
-  return n;
+static bool returns_nothing(LLVMValueRef f) {
+  return LLVMGetTypeKind(LLVMGetReturnType(LLVMGlobalGetValueType(f))) == LLVMVoidTypeKind;
 }
 
 void emit_split_similar(emit_ir *w) {
-  uint32_t n_groups = 0, most = count_functions(w->module);
-  group *groups = ARENA_NEW_N(w->arena, group, most + 1);
+  uint32_t n_groups = 0, cap = 0;
+  group *groups = NULL;
   for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {
-    if (LLVMIsDeclaration(f) || LLVMCountParams(f) > MOST_PARAMETERS) {
+    if (LLVMIsDeclaration(f) || LLVMCountParams(f) > MOST_PARAMETERS || !returns_nothing(f)) {
       continue;
     }
     body *b = ARENA_NEW(w->arena, body);
@@ -418,7 +414,10 @@ void emit_split_similar(emit_ir *w) {
       continue;
     }
     group *g = find_group(w->arena, groups, n_groups, b);
-    g = g ? g : &groups[n_groups++];
+    if (!g) {
+      g = ARENA_PUSH(w->arena, groups, n_groups, cap);
+      *g = (group){0};
+    }
     *ARENA_PUSH(w->arena, g->members, g->n_members, g->members_cap) = b;
   }
   for (uint32_t k = 0; k < n_groups; k++) {

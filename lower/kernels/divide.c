@@ -42,11 +42,16 @@ double lower_loops_cost(const hlo_instr *i) {
   return cost;
 }
 
-const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer) {
-  uint64_t hash = hash_mix(hash_text(writer ? writer : ""), i->op);
+static uint64_t mix_instr(uint64_t hash, const hlo_instr *i) {
+  hash = hash_mix(hash_mix(hash, i->op), i->n_operands);
+  return i->n_results ? hash_mix(hash_mix(hash, i->shapes[0].type), i->shapes[0].rank) : hash;
+}
+
+const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer, uint32_t phase) {
+  uint64_t hash = mix_instr(hash_mix(hash_text(writer ? writer : ""), phase), i);
   if (i->op == HLO_FUSION) {
     for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
-      hash = hash_mix(hash, j->op);
+      hash = mix_instr(hash, j);
     }
   }
   return arena_printf(a, "%016llx", (unsigned long long)hash);

@@ -15,9 +15,9 @@ typedef struct lower_part {
 /* Estimates the nanoseconds that it takes to compile the loops that emit_kernel writes for `i`. */
 double lower_loops_cost(const hlo_instr *i);
 
-/* Returns a text that is the same for kernels of the same operations with the same writer (lower_kernel_writer.name, or
- * NULL), whose code probably differs only in constants. */
-const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer);
+/* Returns a text that is the same for kernels of the same operations, types and ranks with the same writer
+ * (lower_kernel_writer.name, or NULL) and phase, whose code probably differs only in constants. */
+const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer, uint32_t phase);
 
 /* Divides n kernels among n_batches batches, of which there is at least one, so that `threads` threads that take the
  * most expensive batch first end at about the same time, and few batches have the same shared functions.  Sets

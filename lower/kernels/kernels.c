@@ -36,9 +36,8 @@ typedef struct kernel {
   int64_t rows;               /* emit_options.rows */
   lower_kernel_writer writer; /* writes the kernel; if writer.write is NULL, emit_kernel does */
   const char *symbol;
-  double cost;   /* the estimated nanoseconds to compile the kernel */
-  double shared; /* those to compile what kernels with a writer of this name share in a module (emit/llvm/function.h) */
-  bool found;    /* whether another program has compiled this kernel */
+  double cost;     /* the estimated nanoseconds to compile the kernel */
+  bool found;      /* whether another program has compiled this kernel */
   uint32_t object; /* the number of the code object that contains the kernel; objects that are compiled now have the
                       lowest numbers */
   dim_table *dims; /* the table of the dims in `info`; lower_kernels.dims once the kernel is compiled */
@@ -404,7 +403,7 @@ static lower_part part_of(const lower_kernels *all, const kernel *x) {
   }
   return (lower_part){.cost = own * x->cost,
                       .shared = (1 - own) * x->cost,
-                      .sharing = lower_likeness(all->arena, x->instr, x->writer.name)};
+                      .sharing = lower_likeness(all->arena, x->instr, x->writer.name, x->writer.phase)};
 }
 
 /* Divides the kernels that are compiled now among the batches. */

@@ -431,32 +431,24 @@ static bool concat_slices(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_slice(b, first->operands[0], w.starts, limits, w.strides));
 }
 
-static bool concat_splats(hlo_builder *b, hlo_instr *i) {
+/* A concatenation of equal elements is a splat, and one of an array of extent 1 with itself is a broadcast. */
+static bool concat_equal(hlo_builder *b, hlo_instr *i) {
   literal l;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     if (!same_element(i->operands[0], i->operands[k])) {
       return false;
     }
   }
-  return hlo_splat_of(i->operands[0], &l) && hlo_becomes(i, hlo_splat_literal(b, i->shapes[0], l));
-}
-
-/* A concatenation of one array of extent 1 with itself is a broadcast. */
-static bool concat_repeats(hlo_builder *b, hlo_instr *i) {
+  if (hlo_splat_of(i->operands[0], &l)) {
+    return hlo_becomes(i, hlo_splat_literal(b, i->shapes[0], l));
+  }
   const shape *x = from_shape(i);
   int64_t dims[SHAPE_MAX_RANK];
-  if (x->dims[hlo_int(i, HLO_ATTR_DIMENSION)] != 1) {
-    return false;
-  }
-  for (uint32_t k = 1; k < i->n_operands; k++) {
-    if (!hlo_value_equal(i->operands[0], i->operands[k])) {
-      return false;
-    }
-  }
   for (int k = 0; k < x->rank; k++) {
     dims[k] = k;
   }
-  return hlo_becomes(i, hlo_broadcast(b, i->operands[0], i->shapes[0], dims));
+  return x->dims[hlo_int(i, HLO_ATTR_DIMENSION)] == 1 &&
+         hlo_becomes(i, hlo_broadcast(b, i->operands[0], i->shapes[0], dims));
 }
 
 const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
@@ -488,8 +480,7 @@ const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
                                            {HLO_CONCAT, concat_one},
                                            {HLO_CONCAT, concat_flatten},
                                            {HLO_CONCAT, concat_slices},
-                                           {HLO_CONCAT, concat_splats},
-                                           {HLO_CONCAT, concat_repeats},
+                                           {HLO_CONCAT, concat_equal},
                                            {HLO_DYNAMIC_SLICE, move_splat},
                                            {HLO_GATHER, move_splat},
                                            {HLO_OP_COUNT, NULL}};

@@ -12,8 +12,8 @@ static uint32_t count(const char *text, const char *what) {
   return n;
 }
 
-/* Kernels that add the columns of a slice of their input, scaled: those of the first three differ in sizes and in the
- * factor, the last one in its operation. */
+/* Kernels that multiply a slice of their input by a constant: the first three differ in sizes and in the constant, and
+ * the last one subtracts it. */
 static const char *const texts[] = {
     "f32[9,4](%x: f32[9,12]) { %c = constant() {value=f32[] 1.5} : f32[] %b = broadcast(%c) {dimensions=[]} : f32[9,4] "
     "%s = slice(%x) {starts=[0,3], limits=[9,7], strides=[1,1]} : f32[9,4] %y = multiply(%s, %b) : f32[9,4] return %y "

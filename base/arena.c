@@ -138,8 +138,9 @@ static const mem_allocator *allocator_of(const mem_budget *b) {
   return b ? b->allocator : NULL;
 }
 
-/* Most large memory holds weights and arrays, which are written as a whole.  Large pages save page faults before the
- * first result, and TLB misses in each run. */
+/* Asks the system for huge pages if the memory has LARGE bytes or more, and returns `memory`, which may be NULL.  Most
+ * large memory holds weights and arrays, which are written as a whole.  Huge pages save page faults before the first
+ * result, and TLB misses in each run. */
 static void *use_large_pages(void *memory, size_t size) {
   enum { PAGE = 4096, LARGE = 1 << 18 };
   uintptr_t start = ((uintptr_t)memory + PAGE - 1) & ~(uintptr_t)(PAGE - 1),

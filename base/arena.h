@@ -1,9 +1,9 @@
 /* arena.h - memory that is allocated piece by piece and freed as a whole (for a module, a pass, an executable).
  *
- * Allocation never returns NULL.  When memory or the budget is used up, allocation jumps (by longjmp) to the innermost
- * guard_run of the thread, which then returns a STATUS_RESOURCE.  Comments call this a jump to the guard.  Whatever
- * must be undone after such a jump (file handles, library objects) is registered as a cleanup of an arena that was
- * created outside of that guard_run.  Only one thread at a time may use an arena. */
+ * Allocation on an arena never returns NULL.  When memory or the budget is used up, it jumps (by longjmp) to the
+ * innermost guard_run of the thread, which then returns a STATUS_RESOURCE.  Comments call this a jump to the guard.
+ * Whatever must be undone after such a jump (file handles, library objects) is registered as a cleanup of an arena that
+ * was created outside of that guard_run.  Only one thread at a time may use an arena. */
 #ifndef BASE_ARENA_H
 #define BASE_ARENA_H
 
@@ -24,16 +24,16 @@ typedef struct mem_allocator {
   void *data;
 } mem_allocator;
 
-/* A limit of memory and time that several arenas share.  It may be used from many threads.  A `limit` of 0 means that
- * memory is not limited.  `deadline` is in nanoseconds of CLOCK_MONOTONIC; 0 means that there is no deadline.  Any
- * thread may set `cancel`. */
+/* A limit of memory and time that several arenas share.  It may be used from many threads.  `used` and `limit` are in
+ * bytes; a `limit` of 0 means that memory is not limited.  `deadline` is in nanoseconds of CLOCK_MONOTONIC; 0 means
+ * that there is no deadline.  Any thread may cancel the work by setting `cancel` to 1. */
 typedef struct mem_budget {
   _Atomic uint64_t used;
   uint64_t limit;
   uint64_t deadline;
   _Atomic int cancel;
-  /* An outer budget, which also counts the memory of this one.  Its limit of memory applies to this budget, but its
-   * deadline does not.  NULL if there is none. */
+  /* An outer budget, which also counts the memory of this one.  Its limit of memory and its cancellation apply to this
+   * budget, too, but its deadline does not.  NULL if there is none. */
   struct mem_budget *outer;
   /* A flag outside of the budget that has the same effect as `cancel`; NULL if there is none. */
   const _Atomic int *stopped;
@@ -47,8 +47,8 @@ typedef struct mem_budget {
 STATUS_MUST_USE status budget_check(const mem_budget *b);
 /* Returns true if budget_check would fail; for code that cannot return a status. */
 bool budget_expired(const mem_budget *b);
-/* Allocates memory that belongs to no arena.  The budget counts it, unless `b` is NULL.  `bytes` is rounded up to a
- * multiple of `align`, a power of two.  Returns NULL if the budget or the system has no more. */
+/* Allocates memory that belongs to no arena and is not cleared.  The budget counts it, unless `b` is NULL.  `bytes` is
+ * rounded up to a multiple of `align`, a power of two.  Returns NULL if the budget or the system has no more. */
 void *budget_alloc(mem_budget *b, size_t bytes, size_t align);
 /* Frees memory that budget_alloc returned; bytes and align must be those with which it was called.  NULL is allowed. */
 void budget_free(mem_budget *b, void *memory, size_t bytes, size_t align);

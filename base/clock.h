@@ -12,7 +12,7 @@ enum { CLOCK_SECOND = 1000000000 }; /* nanoseconds */
 
 uint64_t clock_nanoseconds(void);
 double clock_seconds(void);
-/* Returns the seconds since *start, which is set to now: for the times of steps that follow each other. */
+/* Returns the seconds since *start and sets *start to now, so that the next call returns the time of the next step. */
 double clock_lap(double *start);
 /* Returns the processor time that the calling thread has used. */
 double clock_thread_seconds(void);
@@ -22,7 +22,7 @@ double clock_thread_seconds(void);
 struct timespec clock_after(clockid_t clock, uint64_t nanoseconds);
 
 /* Returns the time that is `seconds` seconds from now, in nanoseconds of clock_nanoseconds.  A number that is not
- * positive means no limit: 0 is returned.  UINT64_MAX is returned for a time beyond the clock's range. */
+ * positive means no limit: 0 is returned.  For 10^9 seconds or more (about 31 years), UINT64_MAX is returned. */
 uint64_t deadline_after(double seconds);
 
 #endif

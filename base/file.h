@@ -10,14 +10,14 @@
  * mapping would, and nobody can change the copy. */
 enum { FILE_MAX_COPIED = 1 << 20 };
 
-/* Opens a regular file for reading and returns its descriptor and its status.  Anything but a regular file is refused,
- * without waiting for it.  Errors (IO, INVALID_ARGUMENT) name the path. */
+/* Opens a regular file for reading, and sets *fd to its descriptor and *st to what fstat tells of it.  Anything but a
+ * regular file is refused, without waiting for it; then *fd is -1.  Errors (IO, INVALID_ARGUMENT) name the path. */
 STATUS_MUST_USE status file_open(const char *path, int *fd, struct stat *st);
 
 /* Returns the bytes of a regular file, valid until the arena is destroyed, at an address that is a multiple of 64.
- * Files up to FILE_MAX_COPIED are copied, larger ones are mapped read-only.  For an empty file the size is 0 and the
- * pointer is not NULL.  Directories, pipes and devices are refused without waiting for them.  Errors (IO,
- * INVALID_ARGUMENT) name the path.
+ * Files up to FILE_MAX_COPIED are copied, larger ones are mapped read-only.  For an empty file the size is 0, and the
+ * pointer is not NULL but may have any alignment.  Directories, pipes and devices are refused without waiting for them.
+ * Errors (IO, INVALID_ARGUMENT) name the path.
  *
  * If somebody writes to a mapped file, the mapped bytes change; file_check detects that.  If somebody truncates it
  * while it is read, SIGBUS ends the process.  If another file is renamed to its path, the mapped bytes stay as they

@@ -30,8 +30,8 @@ uint64_t nms_scratch(int64_t boxes, int64_t limit) {
 
 /* --- candidates: a heap of keys; the largest key is the best candidate --- */
 
-/* Returns a key that compares as candidates do: the score is in the high bits, the inverted index of the box in the low
- * bits. */
+/* Returns the key of a candidate.  A better candidate has a larger key: the high bits have the score, and the low bits
+ * the inverted index of the box.  A NaN has the lowest score. */
 static uint64_t key_of(float score, int64_t box) {
   uint32_t bits, order = 0;
   score += 0.0f; /* turns -0 into 0 */

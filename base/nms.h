@@ -1,9 +1,9 @@
 /* nms.h - non-maximum suppression: of boxes with scores, keeps the best ones among those that overlap.
  *
- * A problem consists of lines, one for each batch and class, which are independent of each other.  All targets use the
- * function here, since each step depends on the one before.  A decomposition into loops over arrays would compare every
- * candidate with as many boxes as might be chosen; this function stops at the first box that suppresses the candidate.
- */
+ * A problem consists of lines, one for each batch and class, which are independent of each other.  Targets on the host
+ * use the function here, since each step depends on the one before.  A decomposition into loops over arrays would
+ * compare every candidate with as many boxes as might be chosen; this function stops at the first box that suppresses
+ * the candidate. */
 #ifndef BASE_NMS_H
 #define BASE_NMS_H
 
@@ -19,8 +19,8 @@ typedef struct nms {
   const float *floor;   /* only boxes with larger scores than *floor are candidates; if it is NULL, all boxes are */
 } nms;
 
-/* Returns the number of bytes of scratch memory for one line, a multiple of 64.  The memory is aligned to 64.  It is at
- * most NMS_BOX_BYTES * boxes + NMS_CHOSEN_BYTES * limit + NMS_LINE_BYTES. */
+/* Returns the number of bytes of scratch memory for one line.  It is a multiple of 64 and at most NMS_BOX_BYTES * boxes
+ * + NMS_CHOSEN_BYTES * limit + NMS_LINE_BYTES.  The address of the memory must be a multiple of 64, too. */
 uint64_t nms_scratch(int64_t boxes, int64_t limit);
 enum { NMS_BOX_BYTES = 8, NMS_CHOSEN_BYTES = 20, NMS_LINE_BYTES = 512 };
 

@@ -12,9 +12,9 @@ typedef struct live_slice {
 } live_slice;
 
 /* Sets the offsets of n slices, which are multiples of 64, so that slices that are live at the same time do not
- * overlap.  No slice is live after time end + 1.  *bytes becomes the size of the arena, *lower_bound the most bytes
- * that are live at one time, below which no arena is possible; lower_bound may be NULL.  Temporary memory comes from
- * `a`.  Fails only if the memory budget is used up. */
+ * overlap.  No slice is live after time end + 1.  *bytes becomes the size of the arena.  *lower_bound becomes the most
+ * bytes that are live at one time, below which no arena is possible; lower_bound may be NULL.  Temporary memory comes
+ * from `a`.  Fails only if the budget of `a` is cancelled or its deadline has passed. */
 STATUS_MUST_USE status place_slices(arena *a, uint32_t n, live_slice *slices, uint32_t end, uint64_t *bytes,
                                     uint64_t *lower_bound);
 

@@ -39,15 +39,17 @@ typedef struct status_record *status;
 /* Lets the compiler check the arguments of a printf-like function. */
 #define STATUS_PRINTF(nth, first) __attribute__((format(printf, nth, first)))
 
-/* Makes a failure.  Control characters and bytes that are not UTF-8 become '?', so that the message is one line. */
+/* Makes a failure.  `code` is a status_code, to which one of STATUS_ABOUT_... may be added.  Control characters and
+ * bytes that are not UTF-8 become '?', so that the message is one line; a long message is cut. */
 STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STATUS_PRINTF(2, 3)
     __attribute__((returns_nonnull));
 
 /* Puts "prefix: " before the message of `s`.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
-/* Puts "PATH: " before the message of an error, unless the message begins with the path, followed by a colon or a
- * blank. Takes over `s` and returns the new status; returns NULL for NULL. */
+/* Makes the message of an error begin with "PATH: ".  If the message begins with the path and a colon, it stays as it
+ * is.  If it begins with the path and a blank, the blank becomes ": ".  Otherwise "PATH: " is put before it.  Takes
+ * ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_name_file(status s, const char *path);
 
 status_code status_get_code(status s);

@@ -89,8 +89,9 @@ static dim append_term(dim_table *t, dim sum, const term *x) {
 }
 
 /* Converts a polynomial to a dim.  Positive terms come first, then negative terms, then the constant; but a constant
- * comes first if it is positive and no other term is (5-n).  A negative constant becomes a DIM_NEG, so that max(2-5,0)
- * is 0.  Functions whose result is a size call `whole`, which turns a negative constant into DIM_OVERFLOW. */
+ * comes first if it is positive and no other term is (5-n).  A negative constant becomes a DIM_NEG, since it may be an
+ * intermediate result: max(2-5,0) is 0.  Functions whose result is a size call `whole`, which turns a negative constant
+ * into DIM_OVERFLOW. */
 static dim poly_close(dim_table *t, const poly *p) {
   if (p->overflow) {
     return DIM_OVERFLOW;
@@ -222,7 +223,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   }
 }
 
-/* Cancels the symbols that b and all terms of a have in common, before a is divided by b. */
+/* Before a is divided by b: cancels the atoms that b and all terms of a have in common. */
 static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim shared = b->monomial, unused;
   for (int i = 0; i < a->n; i++) {
@@ -262,8 +263,9 @@ static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   b->factor /= g;
 }
 
-/* Merges nested divisions: floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).  This is done once, and true is
- * returned, if a has exactly one term floor(x/c) with a constant c. */
+/* Merges a division that is nested in the division of a by b: floor((floor(x/c) + y) / b) is floor((x + c*y) / (b*c)).
+ * Does this once and returns true if exactly one term of a is a division by a constant c, and its factor is 1.  Returns
+ * false, and changes nothing, otherwise or if b*c is too large. */
 static bool merge_nested(dim_table *t, poly *a, int64_t *b) {
   int found = -1;
   for (int i = 0; i < a->n; i++) {
@@ -348,7 +350,7 @@ dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, f
 
 dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
 
-/* Returns a - b * floor(a / b), which is not negative if b is not. */
+/* Returns a - b * floor(a / b), which is in [0, b). */
 dim dim_mod(dim_table *t, dim a, dim b) {
   poly p, q, quotient, rest;
   poly_open(t, a, &p);

@@ -107,8 +107,9 @@ dim dim_rhs(const dim_table *t, dim d);
 /* Returns the name of a symbol or a bounded dimension, otherwise NULL. */
 const char *dim_name(const dim_table *t, dim d);
 
-/* Replaces each symbol by what `value` returns for it, which may be the symbol itself.  A bounded dimension is replaced
- * by its true extent if that becomes a constant.  If it becomes an expression, the bounded dimension remains. */
+/* Replaces each symbol by what `value` returns for it, which may be the symbol itself.  A bounded dimension depends on
+ * what `value` returns for the symbol of its true extent: a constant replaces the whole bounded dimension, another
+ * symbol becomes the symbol of its extent, and for any other expression it stays as it is. */
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data);
 
 /* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  It

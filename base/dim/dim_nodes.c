@@ -83,8 +83,8 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
-/* Returns the index of the symbol of that name in t->nodes, plus 1 and as a pointer.  The symbol is added if it is new.
- * The name consists of allowed characters. */
+/* Returns, as a pointer, 1 plus the index in t->nodes of the symbol of that name, which must consist of allowed
+ * characters.  The symbol is added if it is new. */
 static void *intern_symbol(dim_table *t, const char *clean) {
   void **slot = str_map_put(&t->symbols, clean);
   if (!*slot) {

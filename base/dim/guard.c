@@ -247,7 +247,8 @@ static bool contains(dim_table *t, dim d, dim symbol) {
   return s.found;
 }
 
-/* Solves sum = 0 for a symbol that is a term of the sum with the factor 1 or -1, and is nowhere else in it. */
+/* Solves sum = 0 for the symbol in `term`, a term of the sum.  Returns false unless the term is a symbol with the
+ * factor 1 or -1 that is nowhere else in the sum. */
 static bool solve_term(dim_table *t, dim sum, dim term, dim *symbol, dim *equals) {
   bool negative = dim_get_kind(t, term) == DIM_NEG;
   dim x = negative ? dim_lhs(t, term) : term;
@@ -263,12 +264,13 @@ static bool solve_term(dim_table *t, dim sum, dim term, dim *symbol, dim *equals
   return *equals != DIM_OVERFLOW;
 }
 
-/* Terms are tried from the last one on, so that of two symbols the one whose name comes later is replaced. */
+/* If no side of the guard is a symbol alone, the terms of a - b are tried from the last one on: x+y = 8 gives y = 8-x.
+ */
 bool dim_guard_solve(dim_table *t, const dim_guard *g, dim *symbol, dim *equals) {
   if (g->relation != DIM_EQUAL) {
     return false;
   }
-  /* A side that is a symbol alone is preferred: total = past+seq is solved for total. */
+  /* A side that is a symbol alone is preferred: total = past+seq gives total, and not past or seq. */
   for (int side = 0; side < 2; side++) {
     dim x = side ? g->a : g->b, other = side ? g->b : g->a;
     if (dim_get_kind(t, x) == DIM_SYMBOL && !contains(t, other, x)) {

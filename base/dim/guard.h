@@ -26,7 +26,8 @@ typedef struct dim_guard {
 } dim_guard;
 
 void dim_set_hint(dim_table *t, dim symbol, int64_t hint);
-/* Returns true, and sets *out, if d is a constant or all of its symbols have hints. */
+/* Evaluates d at the hints.  Returns true, and sets *out, if all symbols of d have hints and the numbers are not too
+ * large (dim_evaluate).  A constant needs no hints. */
 bool dim_hint(const dim_table *t, dim d, int64_t *out);
 
 /* The sizes for which a named dimension is meant, from `least` to `most`. */
@@ -54,8 +55,8 @@ const char *dim_unanswered(const dim_table *t);
 bool dim_known_equal(dim_table *t, dim a, dim b);
 bool dim_known_at_most(dim_table *t, dim a, dim b);
 
-/* Returns the hint of d, and adds the guard that each symbol of d equals its hint (pins it).  If a symbol has no hint,
- * the result is 0 and nothing is added. */
+/* Returns the hint of d, and adds the guard that each symbol of d equals its hint (pins it).  If d has no hint
+ * (dim_hint), the result is 0 and nothing is added. */
 int64_t dim_pin(dim_table *t, dim d);
 
 /* Returns the guards, in the order in which they were added; there are no duplicates. */

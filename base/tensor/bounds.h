@@ -14,7 +14,8 @@ typedef struct bounds {
   bool from_end;         /* negative integers count from the end of a dimension */
 } bounds;
 
-/* Returns true if elements [begin, end) of the array lie within the bounds.  `begin` must be a multiple of n. */
+/* Returns true if elements [begin, end) of the array lie within the bounds.  Unless n is 0, `begin` must be a multiple
+ * of n. */
 bool bounds_hold(const bounds *b, dtype type, const void *data, int64_t begin, int64_t end);
 /* Returns INVALID_ARGUMENT (STATUS_ABOUT_VALUE) if one of `count` elements is out of bounds; the message names the
  * first one. */

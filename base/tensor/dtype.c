@@ -119,9 +119,10 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
   return (uint16_t)(magnitude | sign);
 }
 
-/* Encodes f8e8m0, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power of
- * two; "nearest" means the power of two with the smaller distance to the value; a tie is rounded up.  A result outside
- * of the range is clamped if `saturate`, otherwise it is NaN. */
+/* Encodes f8e8m0fnu, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power
+ * of two; "nearest" means the power of two with the smaller distance to the value; a tie is rounded up.  A result
+ * outside of the range is clamped if `saturate`, otherwise it is NaN.  DTYPE_ROUND_UP gives at least the smallest power
+ * of two of the type. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;
@@ -343,7 +344,8 @@ double dtype_lowest_f64(dtype t) {
 /* --- arrays --- */
 
 /* Converts an integer to a double.  Rounding that double to a type narrower than f64 gives the same result as rounding
- * the integer itself.  Bits that do not fit into a double set its lowest bit if they are not 0 (rounding to odd). */
+ * the integer itself.  An integer of more than 53 bits may not fit into a double, so its low 11 bits are cleared; if
+ * one of them was set, the bit above them is set (rounding to odd). */
 static double int_for_rounding(uint64_t magnitude, bool negative) {
   if (magnitude >> 53) {
     magnitude = (magnitude & ~(uint64_t)0x7ff) | (magnitude & 0x7ff ? 0x800 : 0);

@@ -55,8 +55,8 @@ static inline bool dtype_same_memory(dtype a, dtype b) {
 dtype dtype_compute_type(dtype t);
 
 /* The bits of a float that is narrower than f32: sign, exponent, fraction.  All bits except the sign form the
- * magnitude.  Magnitudes up to `max` are finite and grow with the value.  An exponent field of 0 means that the
- * significand has no leading one. */
+ * magnitude.  Magnitudes up to `max` are finite; a larger magnitude is a larger value.  An exponent field of 0 means
+ * that the significand has no leading one. */
 typedef struct dtype_format {
   uint8_t width;      /* number of bits in all */
   uint8_t fraction;   /* number of bits of the fraction */
@@ -65,7 +65,8 @@ typedef struct dtype_format {
   uint16_t max;       /* the bits of the largest finite value */
   uint16_t inf; /* the result of a positive overflow: infinity, or NaN if the type has no infinity, or `max` if it has
                    neither */
-  uint16_t nan; /* the bits of a positive NaN; a negative NaN also has the sign bit if the type has a -0 */
+  uint16_t nan; /* the bits of a positive NaN; a negative NaN also has the sign bit if the type has a -0; the bits of -0
+                   for types of 4 and 6 bits, which have no NaN */
 } dtype_format;
 
 /* Returns NULL for f32, f64, f8e8m0fnu (whose value is 2^(bits-127), with NaN at 255) and types that are not floats. */
@@ -78,12 +79,14 @@ typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN
 /* Returns an element as a double: for a complex type the real part.  Integers of more than 53 bits are rounded;
  * dtype_load_i64 gives them exactly.  Must not be called for strings. */
 double dtype_load_f64(dtype t, const void *element);
-/* Stores the nearest value of the type.  For an integer type, the value is truncated towards zero and clamped to the
- * range of the type; NaN becomes 0.  For a float of 4, 6 or 8 bits, `saturate` means that an overflow becomes the
- * largest finite value; otherwise it becomes the type's infinity or NaN; types that have neither always clamp.  The
- * payload of a NaN is lost.  `round` is used for f8e8m0fnu only: the value is rounded to a power of two, its sign is
- * ignored, and 0 becomes the smallest value if `saturate`, otherwise NaN.  For floats of 4 and 6 bits, NaN becomes 0.
- */
+/* Stores the nearest value of the type; for a complex type, as the real part.  For an integer type, the value is
+ * truncated towards zero and clamped to the range of the type; NaN becomes 0.  A pred becomes value != 0.  For a float
+ * of 4, 6 or 8 bits, `saturate` means that an overflow becomes the largest finite value; otherwise it becomes the
+ * type's infinity or NaN; types that have neither always clamp.  Floats of 4 and 6 bits have no NaN: it becomes a zero
+ * of the opposite sign.  The payload of a NaN is lost in types of 16 bits and fewer.
+ *
+ * `round` is used for f8e8m0fnu only: the value is rounded to a power of two, its sign is ignored, and 0 becomes the
+ * smallest value if `saturate`, otherwise NaN. */
 void dtype_store_f64(dtype t, void *element, double value, bool saturate, dtype_round round);
 
 /* Load and store an integer, a pred, or the number that stands for a string.  A u64 is passed as its bits.  Storing
@@ -96,7 +99,7 @@ void dtype_store_i64(dtype t, void *element, int64_t value);
  * 0; complex to real takes the real part.  Strings can be converted to strings only. */
 void dtype_convert(dtype from, const void *src, dtype to, void *dst, size_t n, bool saturate, dtype_round round);
 
-/* Conversions of the 16-bit floats, in integer arithmetic, rounding to nearest even. */
+/* Conversions of the 16-bit floats.  Those from f32 round to nearest even. */
 float f16_to_f32(uint16_t bits);
 uint16_t f32_to_f16(float value);
 static inline float bf16_to_f32(uint16_t bits) {

@@ -122,8 +122,8 @@ static bool is_text(const char *text, size_t n, const char *want) {
   return strlen(want) == n && memcmp(text, want, n) == 0;
 }
 
-/* Returns true if the code is "<V" or "|V" and a digit, which means elements of that many bytes without a named type,
- * and `raw` is a type of that size. */
+/* Returns true if `raw` is a type of 1 or 2 bytes, and the code is "<V" or "|V" and that number.  Such a code means
+ * elements of that many bytes whose type has no name. */
 static bool is_raw(const char *text, size_t n, dtype raw) {
   return n == 3 && strchr("<|", text[0]) && text[1] == 'V' && raw != DTYPE_INVALID &&
          (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;

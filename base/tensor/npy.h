@@ -9,14 +9,14 @@
  * package is imported.  But np.save writes these types as bytes without a name ("<V2", "<V1").  Such elements are taken
  * to be of type `raw`, which the caller expects, if it has the same size; if `raw` is DTYPE_INVALID, they are refused.
  *
- * Elements are borrowed from `bytes` if they can stay as they are.  Otherwise they are copied to `a`: big-endian and
- * Fortran-ordered arrays are reordered, bools become 0 or 1, and the unused high bits of types with less than 8 bits
- * are set as dtypes.def states.  Messages start with `what`.  Errors are INVALID_FILE (the file is damaged) and
- * UNSUPPORTED (there is no such element type here: text, records, objects, dates; or the rank is above SHAPE_MAX_RANK).
- */
+ * Elements are borrowed from `bytes` if they are aligned and can stay as they are.  Otherwise they are copied to `a`:
+ * the bytes of big-endian numbers and the elements of Fortran-ordered arrays are reordered, bools become 0 or 1, and
+ * the unused high bits of types with less than 8 bits are set as dtypes.def states.  Messages start with `what`.
+ * Errors are INVALID_FILE (the file is damaged), UNSUPPORTED (there is no such element type here: text, records,
+ * objects, dates; or the rank is above SHAPE_MAX_RANK), and those of shape_check (the shape is too large). */
 STATUS_MUST_USE status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, literal *out);
 
-/* Reads a file, which stays mapped until the arena is destroyed. */
+/* Reads a file by file_map; the elements are valid until the arena is destroyed. */
 STATUS_MUST_USE status npy_read(arena *a, const char *path, dtype raw, literal *out);
 
 /* Returns the literal as the bytes of a .npy file, on the arena.  Strings are UNSUPPORTED. */

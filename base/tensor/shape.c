@@ -48,8 +48,8 @@ bool shape_is_exact(const dim_table *t, const shape *s) {
   return true;
 }
 
-/* Leaves out dims that are 0 when it multiplies: the strides of a shape such as [2^40, 0, 2^40] must not overflow
- * either. */
+/* Multiplies only the dims that are positive constants.  A dim of 0 is left out, since the strides of a shape such as
+ * [2^40, 0, 2^40] must not overflow either. */
 status shape_check(const shape *s, const char *what) {
   int64_t bytes = (int64_t)dtype_bytes(s->type);
   bytes = bytes ? bytes : 1;

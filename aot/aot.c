@@ -106,7 +106,8 @@ static status describe(aot_host *h, aot_object *x, uint32_t number, const aot_ve
   return NULL;
 }
 
-/* Returns true if the versions have the same inputs and outputs, and the same arguments of bind in the same order. */
+/* Returns true if the versions have equally many inputs and outputs, and the same arguments of bind in the same order.
+ */
 static bool look_alike(const aot_host *x, const aot_host *y) {
   bool same = x->n_dims == y->n_dims && x->inputs.n == y->inputs.n && x->outputs.n == y->outputs.n &&
               x->outputs.n_named == y->outputs.n_named && aot_is_static(x) == aot_is_static(y);

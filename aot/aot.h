@@ -11,26 +11,27 @@
 #include "emit/kernel/compile.h"
 #include "runtime/program/program.h"
 
-/* An output whose value is the next run's input: the state of a stream.  The arrays of both lie in the arena, at its
- * beginning. */
+/* An output whose value is the next run's input: the state of a stream.  The state lies in the caller's arena, at its
+ * beginning (aot/state.c). */
 typedef struct aot_carry {
   uint32_t output, input;
-  int axis; /* the dimension along which it grows, -1 if it does not */
+  int axis; /* the dimension along which the output grows, or -1 if it does not grow */
 } aot_carry;
 
 typedef struct aot_options {
   const char *prefix; /* a C identifier with which all global names begin, such as "net" */
   const char *model;  /* the name of the model, which may be any text */
   const char *about;  /* lines "key: value" for onnx-xla info (runtime/program/object_info.h) */
-  uint32_t n_inputs;  /* the inputs that a caller knows: the first parameters of the program */
+  uint32_t n_inputs;  /* the number of inputs that a caller knows; they are the first parameters of the program */
   uint32_t n_carried;
   const aot_carry *carried;
-  /* For each input of the program, the names of its dimensions; an entry or a list may be NULL. */
+  /* For each of the n_inputs inputs, the names of its dimensions.  The list of all inputs, the list of an input and a
+   * name may be NULL. */
   const char *const *const *dim_names;
   const char *file;   /* the name of the object file or library, without its folder */
   const char *header; /* the name of the header */
   /* The most bytes that the arena may have; 0 means that there is no limit.  If there is a limit, `buffers` is the text
-   * rt_report.buffers; the error message names the largest values in it. */
+   * rt_report.buffers, or NULL; the error message names the largest values in it. */
   uint64_t most_arena;
   const char *buffers;
   bool archive;          /* whether the object is to be in a static library */
@@ -63,15 +64,16 @@ typedef struct aot_version {
 } aot_version;
 
 /* Writes the files on the arena.  `module` has the kernels of all versions as cpu_compile_into_module wrote them
- * (backend_cpu/compile/target.h); the module's own target has the least CPU that can call this code
+ * (backend_cpu/compile/target.h).  The module's own target has the least CPU that can call this code
  * (emit_target_baseline).  After this call the module can only be destroyed.  The object runs the last version that the
- * processor can run.  Call this inside guard_run.  The error is UNSUPPORTED if a program has a thunk that no object can
- * contain. */
+ * processor can run.  Call this inside guard_run.  The error is UNSUPPORTED if the versions differ in what a caller
+ * sees, or if a program has a thunk that no object can contain, and RESOURCE if the arena may have more than most_arena
+ * bytes. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
 
-/* Returns `text` as a C identifier: letters, digits and '_'; other characters become '_'.  It is never empty and does
- * not begin with a digit. */
+/* Returns the first 60 characters of `text` as a C identifier: letters, digits and '_'; other characters become '_'.
+ * It is never empty and does not begin with a digit. */
 const char *aot_identifier(arena *a, const char *text);
 
 #endif

@@ -5,7 +5,7 @@
 #include "aot/host.h"
 
 /* Writes an internal function i1() that returns whether this processor has all features of the target.  Returns NULL if
- * the target needs none. */
+ * nothing is checked: the target needs no features, or is not x86-64. */
 LLVMValueRef aot_write_cpu_check(aot_host *h);
 
 #endif

@@ -6,9 +6,9 @@
 #include "base/arena.h"
 #include "runtime/program/program.h"
 
-/* Sets *out to a copy of the object on the arena.  At its end, aligned to `align`, the copy has `bytes` bytes that are
- * the section's new contents, in place of the old ones; the caller writes them to *contents.  The error is INTERNAL if
- * the object has no such section. */
+/* Sets *out to a copy of the object on the arena.  The section's new contents are the last `bytes` bytes of the copy,
+ * aligned to `align`; the caller writes them to *contents.  The error is INTERNAL if the object is no ELF file or has
+ * no such section. */
 STATUS_MUST_USE status aot_elf_make_room(arena *a, rt_span object, const char *section, uint64_t bytes, uint64_t align,
                                          rt_span *out, char **contents);
 

@@ -56,7 +56,7 @@ static LLVMValueRef weights_constant(const aot_object *x) {
 }
 
 /* Completes the file of weights, or adds the weights to the module.  For an ELF file the module only gets a section for
- * them, about whose contents LLVM must assume nothing; aot_fill_weights fills it later. */
+ * them, which aot_fill_weights fills later; so LLVM must assume nothing about its contents. */
 void aot_write_weights(aot_object *x) {
   if (x->options->separate_weights) {
     char *bytes = arena_alloc_aligned(x->arena, x->weights_bytes, RT_KERNEL_ALIGN);
@@ -98,7 +98,8 @@ static void check_weights(const aot_host *h, LLVMValueRef weights) {
 }
 
 /* Writes code that sets WORD_VERSION to the last version that the processor can run, and returns an error if it can run
- * none.  checks[k] is the function that checks the processor for version k; NULL: version k runs on all of them. */
+ * none.  checks[k] is the function that checks the processor for version k; NULL means that version k runs on every
+ * processor. */
 static void choose_version(aot_host *hosts, LLVMValueRef *checks) {
   const aot_host *h = &hosts[0];
   LLVMBuilderRef w = h->ir->builder;

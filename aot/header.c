@@ -4,7 +4,8 @@
 
 #include <inttypes.h>
 
-/* Returns C's type of the elements.  A type that C lacks becomes an integer type of the same size. */
+/* Returns C's type of the elements.  A type that C lacks becomes an integer type of the same size.  For a complex type
+ * it is the type of the two parts. */
 static const char *c_type(dtype t) {
   const dtype_info *info = dtype_get_info(t);
   static const char *const integers[][2] = {

@@ -49,7 +49,7 @@ enum {
   WORD_FIRST_LIST
 };
 
-/* Where the array of a port is. */
+/* Where the array of a port is.  A port's own memory is a part of the arena. */
 typedef enum aot_storage {
   AOT_PLAIN,  /* in memory of the caller, or in the port's own */
   AOT_KEPT,   /* in the port's own memory, which keeps its contents from run to run: a state */
@@ -70,7 +70,7 @@ typedef struct aot_ports {
   aot_storage *storage;
   uint32_t *kept_in; /* for AOT_SHARED and AOT_COPIED: the number of the input that is kept */
   uint32_t given;    /* words: the caller's memory, or NULL */
-  uint32_t used;     /* words: the memory of this run, which is aligned */
+  uint32_t used;     /* words: the memory that this run uses, which is aligned */
   uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
   uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
 } aot_ports;
@@ -96,7 +96,7 @@ typedef struct aot_object {
   rt_span weights_data;
   LLVMValueRef weights; /* the weights in the object; NULL if they are separate */
   uint32_t n_words;     /* the words of a context: the most that a version needs */
-  uint64_t arena_bytes; /* the most that a version needs, if all sizes are numbers */
+  uint64_t arena_bytes; /* the most that a version needs if all sizes are numbers, otherwise 0 */
 } aot_object;
 
 /* A version while it is written. */
@@ -110,7 +110,8 @@ typedef struct aot_host {
   uint32_t version;
   aot_ports inputs, outputs;
   uint32_t sizes, slots, slot_bytes; /* words: the program's sizes, and the offsets and sizes of its slots */
-  uint32_t kept_sizes; /* words: the symbolic sizes of the ports that are kept, as the last bind set them */
+  uint32_t kept_sizes; /* words: the symbolic sizes of the inputs that are kept, as the last bind that succeeded has set
+                          them */
   uint32_t n_words;
   uint64_t *constants; /* where each constant is in the weights */
   uint64_t kept_bytes, arena_bytes;
@@ -140,7 +141,8 @@ typedef enum aot_scope {
   AOT_GLOBAL     /* the caller's program */
 } aot_scope;
 
-/* Begins a function, which becomes the current one; parameter 0, if there is one, is the context. */
+/* Begins a function, which becomes the current one.  Its parameter 0, if there is one, is taken as the context
+ * (aot_host.context). */
 LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTypeRef result, uint32_t n,
                           const LLVMTypeRef *parameters);
 /* Returns the name that aot_function gives to a function. */
@@ -167,7 +169,7 @@ LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
 void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
 /* Returns element k of an array of integers or truth values of this type, as an i64. */
 LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array, LLVMValueRef k);
-/* Returns true if the address is NULL or not aligned as buffers are. */
+/* Returns an i1 that is true if the address is NULL or not aligned as buffers are. */
 LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address);
 /* Returns the address of element k of an array of 64-bit words. */
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
@@ -176,7 +178,7 @@ LLVMValueRef aot_table(const aot_host *h, LLVMTypeRef t, uint32_t n, LLVMValueRe
 LLVMValueRef aot_numbers(const aot_host *h, uint32_t n, const int64_t *numbers);
 LLVMValueRef aot_bytes(const aot_host *h, const void *bytes, size_t n);
 LLVMValueRef aot_text(const aot_host *h, const char *text);
-/* Adds a constant that the caller sees. */
+/* Adds the constant PREFIX_name, which the caller's program sees. */
 void aot_global(const aot_host *h, const char *name, LLVMValueRef value);
 
 /* --- the context --- */
@@ -187,12 +189,12 @@ LLVMValueRef aot_get_ptr(const aot_host *h, uint32_t word);
 void aot_set(const aot_host *h, uint32_t word, LLVMValueRef v);
 /* Returns a size of the program, as a constant or from the context. */
 LLVMValueRef aot_size(const aot_host *h, rt_size s);
-/* Returns the bytes of a port's array. */
+/* Returns the size of a port's array in bytes.  A dimension that depends on data counts with its bound. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
 /* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
  * returns 0, which is never the number of such an output, since these come behind all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
-/* Returns dimension d of port k.  If it depends on data, it is what the run has computed. */
+/* Returns dimension d of port k.  If it depends on data, this is the number that the run has computed. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
 /* Returns the address of a port's own memory. */
 LLVMValueRef aot_own_memory(const aot_host *h, const aot_ports *ports, uint32_t k);
@@ -220,12 +222,13 @@ void aot_write_tables(aot_host *h);
 void aot_write_dispatch(aot_host *hosts);
 /* entry.c: the weights; the functions that all versions have in common. */
 void aot_write_weights(aot_object *x);
-/* Copies the weights into the object file that LLVM has written, if they are to be in it. */
+/* Copies the weights into the object file that LLVM has written.  It does nothing if the weights are separate, or if
+ * LLVM has written them, which it does for files other than ELF. */
 STATUS_MUST_USE status aot_fill_weights(const aot_object *x, rt_span *object);
 void aot_write_entries(aot_host *hosts);
-/* header.c */
+/* header.c: returns the text of the C header. */
 const char *aot_header(const aot_host *h);
-/* example.c */
+/* example.c: a program that runs the object once, and the files that build it. */
 void aot_write_example(const aot_host *h, aot_file out[AOT_EXAMPLE_FILES]);
 
 #endif

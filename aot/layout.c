@@ -91,8 +91,8 @@ static LLVMValueRef is_outside(const aot_host *h, LLVMValueRef x) {
   return aot_compare(h, LLVMIntUGT, shifted, aot_i64(h, 2 * DIM_MAX));
 }
 
-/* Returns true if the product of two sizes is too large.  The product of two f64 decides, since an overflow of 64 bits
- * cannot be seen in the 64-bit product itself. */
+/* Returns an i1 that is true if the product of two sizes is too large.  The product of two f64 decides, since an
+ * overflow of 64 bits cannot be seen in the 64-bit product itself. */
 static LLVMValueRef is_large_product(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef x = LLVMBuildSIToFP(w, a, h->ir->f64, ""), y = LLVMBuildSIToFP(w, b, h->ir->f64, "");
@@ -199,8 +199,8 @@ static void write_symbol_checks(const aot_host *h) {
 
 /* --- the arena --- */
 
-/* The lists, with a word for each of the n slots, that the function which places the slots reads and writes: the slots'
- * offsets and sizes, in the context, and the first and last steps of their lives, which are constants. */
+/* The lists that the function place_slots reads and writes, with a word for each of the n slots.  The slots' offsets
+ * and sizes are in the context.  The first and last steps of their lives are constants. */
 typedef struct placing {
   const aot_host *h;
   LLVMValueRef offsets, bytes, first, last, n;
@@ -229,7 +229,7 @@ static LLVMValueRef write_largest(const placing *p) {
   return l.carried[0];
 }
 
-/* Returns true if slots j and k are live at the same time and j has a place. */
+/* Returns an i1 that is true if slots j and k are live at the same time and j has a place. */
 static LLVMValueRef meets(const placing *p, LLVMValueRef j, LLVMValueRef k) {
   const aot_host *h = p->h;
   LLVMValueRef placed = aot_compare(h, LLVMIntSGE, read_at(p, p->offsets, j), aot_i64(h, 0));
@@ -305,15 +305,16 @@ static LLVMValueRef slot_sizes(const aot_host *h) {
   return aot_numbers(h, h->program->n_slots, sizes);
 }
 
-/* Returns the value of an rt_size that a table contains: a number, or ~k for size k of the program. */
+/* Returns the value of `size`, an rt_size that was read from a table: a number, or ~k for size k of the program. */
 static LLVMValueRef size_value(const aot_host *h, LLVMValueRef size) {
   LLVMValueRef zero = aot_i64(h, 0), is_number = aot_compare(h, LLVMIntSGE, size, zero);
   LLVMValueRef k = select_value(h, is_number, zero, LLVMBuildNot(h->ir->builder, size, ""));
   return select_value(h, is_number, size, aot_load(h, h->ir->i64, aot_element(h, aot_word(h, h->sizes), k)));
 }
 
-/* Writes a loop, since there may be thousands of slots, that sets the bytes of each slot, and its offset to -1: it has
- * no place yet.  The sum of all bytes must be in the range of sizes. */
+/* Writes a loop, since there may be thousands of slots.  It sets the bytes of each slot, and its offset to -1, which
+ * means that the slot has no place yet.  The code returns an error if the bytes of a slot are negative or the sum of
+ * all is out of the range of sizes. */
 static void write_slot_bytes(const aot_host *h) {
   LLVMValueRef table = slot_sizes(h), zero = aot_i64(h, 0), start[] = {zero, LLVMConstInt(h->ir->i1, 0, 0)};
   emit_loop l;
@@ -375,7 +376,8 @@ static LLVMValueRef write_arena(const aot_host *h, LLVMValueRef place) {
   return select_value(h, none, aot_i64(h, RT_KERNEL_ALIGN), end);
 }
 
-/* Writes i32 lay_out(context, dims...), which computes all that follows from the sizes. */
+/* Writes i32 lay_out(context, dims...), which checks the dimensions and stores in the context what follows from them:
+ * all sizes, the places of slots and ports, and the bytes of the arena.  It returns an aot_error. */
 static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *types) {
   LLVMValueRef place = h->program->n_slots ? write_place_slots(h) : NULL;
   LLVMValueRef f = aot_function(h, AOT_INTERNAL, "lay_out", h->ir->i32, n, types);
@@ -392,7 +394,8 @@ static LLVMValueRef write_lay_out(aot_host *h, uint32_t n, const LLVMTypeRef *ty
 
 /* --- the functions --- */
 
-/* Writes size_t arena_bytes(dims...): the bytes for these sizes, 0 if the program does not serve them. */
+/* Writes uint64_t arena_bytes(dims...), which returns the bytes of the arena for these sizes, or 0 if the program does
+ * not serve them. */
 static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMTypeRef *types = ARENA_NEW_N(h->arena, LLVMTypeRef, n + 1);
   LLVMValueRef *args = ARENA_NEW_N(h->arena, LLVMValueRef, n + 1);
@@ -413,8 +416,8 @@ static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMBuildRet(h->ir->builder, select_value(h, bad, aot_i64(h, 0), aot_get(h, WORD_ARENA_BYTES)));
 }
 
-/* Returns whether the ports that are kept lie in other memory, or have other sizes, than after the last bind that
- * succeeded, and stores their sizes in the context. */
+/* Writes code that stores the sizes of the ports that are kept in the context.  Returns an i1 that is true if these
+ * ports lie in other memory, or have other sizes, than after the last bind that succeeded. */
 static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
   LLVMValueRef other = aot_compare(h, LLVMIntNE, memory, aot_get_ptr(h, WORD_ARENA));
   uint32_t n;

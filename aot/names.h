@@ -9,8 +9,8 @@
 const char **aot_identifiers(arena *a, uint32_t n, const char *const *texts);
 /* Returns the text in capitals. */
 const char *aot_capitals(arena *a, const char *text);
-/* Returns the text as it may stand in a comment and in a string of C: printable ASCII without '"', '\\', '*', '/' and
- * '?', which become '_'; cut after 80 characters. */
+/* Returns the first 80 characters of the text as they may stand in a comment and in a string of C.  All characters but
+ * printable ASCII, and also '"', '\\', '*', '/' and '?', become '_'. */
 const char *aot_printable(arena *a, const char *text);
 
 #endif

@@ -21,7 +21,7 @@ static LLVMValueRef is_carried(const aot_host *h, const aot_ports *ports) {
   return aot_compare(h, LLVMIntNE, aot_load(h, h->ir->i64, aot_element(h, table, number(h))), aot_i64(h, 0));
 }
 
-/* Writes int set_input(context, k, memory). */
+/* Writes int set_input(context, k, memory), or set_output. */
 static void write_set(aot_host *h, const aot_ports *ports) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->i32, h->ir->ptr};
   (void)aot_function(h, AOT_GLOBAL, arena_printf(h->arena, "set_%s", ports->word), h->ir->i32, 3, types);
@@ -33,7 +33,8 @@ static void write_set(aot_host *h, const aot_ports *ports) {
   aot_return(h, AOT_OK);
 }
 
-/* Writes void *input(context, k): the memory that the caller gave, otherwise the port's own. */
+/* Writes void *input(context, k), or output: returns the memory that the caller gave, otherwise the port's own, or NULL
+ * if there is none yet. */
 static void write_get(aot_host *h, const aot_ports *ports) {
   LLVMTypeRef types[] = {h->ir->ptr, h->ir->i32};
   LLVMValueRef none = LLVMConstNull(h->ir->ptr);
@@ -65,7 +66,7 @@ static LLVMValueRef seen_dimension(const aot_host *h, const aot_ports *ports, ui
   return io->has_room && io->axis == d ? aot_size(h, io->length) : aot_dimension(h, ports, k, d);
 }
 
-/* Writes int input_dims(context, k, dims). */
+/* Writes int input_dims(context, k, dims), or output_dims. */
 static void write_dims(aot_host *h, const aot_ports *ports) {
   const emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->i32, w->ptr};

@@ -25,7 +25,7 @@ static bool read_value(arena *a, const char *line, large_value *out) {
   return true;
 }
 
-/* Puts the value into the list of the largest ones, which are sorted. */
+/* Puts the value into the list of the LISTED largest ones, which are sorted, the largest first. */
 static void insert(large_value *largest, large_value v) {
   for (int k = 0; k < LISTED; k++) {
     if (v.bytes > largest[k].bytes) {

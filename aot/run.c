@@ -30,7 +30,8 @@ static LLVMValueRef write_over_input(aot_host *h) {
   return f;
 }
 
-/* Returns true if the memory that the caller gave for input k lies in the arena, where it may overlap an output. */
+/* Returns an i1 that is true if the memory that the caller gave for input k begins in the arena, where it may overlap
+ * an output. */
 static LLVMValueRef is_in_arena(const aot_host *h, uint32_t k) {
   LLVMValueRef bytes = aot_is_static(h) ? aot_i64(h, (int64_t)h->arena_bytes) : aot_get(h, WORD_ARENA_BYTES);
   LLVMValueRef at = LLVMBuildPtrToInt(h->ir->builder, aot_get_ptr(h, h->inputs.given + k), h->ir->i64, "");

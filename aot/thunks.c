@@ -78,8 +78,8 @@ static void call_directly(const aot_host *h, LLVMValueRef kernel, LLVMValueRef b
   LLVMBuildRetVoid(h->ir->builder);
 }
 
-/* Writes void kernel(context, function, buffers, args, grid, grain), which calls a kernel, in parts if the caller has a
- * function for parallel loops and the grid is large. */
+/* Writes void kernel(context, function, buffers, args, grid, grain), which calls a kernel.  It does so in parts if the
+ * caller has a function for parallel loops and the grid has more than `grain` steps. */
 static void write_kernel_call(aot_host *h) {
   const emit_ir *w = h->ir;
   LLVMTypeRef types[] = {w->ptr, w->ptr, w->ptr, w->ptr, w->i64, w->i64};
@@ -103,7 +103,7 @@ static void write_kernel_call(aot_host *h) {
   LLVMBuildRetVoid(w->builder);
 }
 
-/* Returns the arguments of a kernel as an array: a constant if all of them are numbers. */
+/* Returns the arguments of a kernel as an array, which is a constant if all of them are numbers; NULL if n is 0. */
 static LLVMValueRef kernel_args(const aot_host *h, uint32_t n, const rt_size *sizes) {
   bool constant = true;
   for (uint32_t k = 0; k < n; k++) {
@@ -308,7 +308,8 @@ static LLVMValueRef write_members(aot_host *h, uint32_t n, const LLVMValueRef *b
   return f;
 }
 
-/* Lets the caller's function run the members at the same time. */
+/* Lets the caller's function for parallel loops (WORD_PARALLEL) run the members of the group at the same time.  The
+ * current function returns the error of a member that failed. */
 static void call_group(const aot_host *h, uint32_t n, LLVMValueRef members) {
   const emit_ir *w = h->ir;
   LLVMValueRef record = frame_words(h, GROUP_WORDS), error = word_of(h, record, GROUP_ERROR);

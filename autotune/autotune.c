@@ -118,8 +118,8 @@ static uint32_t config_of_name(const tuner *t, autotune_problem *p, const char *
   return k;
 }
 
-/* Decides by the problem's entry in the log.  Returns false if there is none, or if RT_TUNE_FULL is asked for and the
- * entry is less thorough. */
+/* Decides by the problem's entry in the log.  Returns false if there is none, if RT_TUNE_FULL is asked for and the
+ * entry is less thorough, or if the problem has no config with the name in the entry. */
 static bool decide_by_log(tuner *t, decision *d) {
   const autotune_log_entry *e = autotune_log_find(t->log, d->key);
   if (!e || (t->tune == RT_TUNE_FULL && e->how != AUTOTUNE_LOG_FULL)) {
@@ -141,8 +141,9 @@ static bool same_algorithm(const char *a, const char *b) {
   return n == strcspn(b, ":") && strncmp(a, b, n) == 0;
 }
 
-/* Takes the config that the log entry e has for a similar problem with another number of rows, if its estimate for this
- * problem is nearly the best. e was decided by estimates, but code for its config may exist already. */
+/* Takes the config that the log entry e has for a similar problem with another number of rows.  The entry was decided
+ * by estimates only, but code for its config may exist already.  So the config is taken if it is of the same algorithm
+ * as the config with the best estimate, and its own estimate for this problem is nearly as good. */
 static void estimate_by_near(const tuner *t, decision *d, const autotune_log_entry *e) {
   const double as_good = 1.05;
   autotune_problem *p = &d->problem;
@@ -275,7 +276,7 @@ static int by_weight(const void *a, const void *b) {
 
 /* Returns the seconds that timing the problem is expected to take if it should be timed, otherwise 0.  With
  * RT_TUNE_FULL all problems should be timed; otherwise those whose share of the module's estimated time is more than
- * small_share, as long as there is time. */
+ * small_share, as long as there is time.  A problem with only one config worth timing is never timed. */
 static double cost_of_timing(const tuner *t, const decision *d) {
   uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
   double cost = n > 1 ? n * config_seconds : 0, used = t->booked + clock_thread_seconds() - t->start;

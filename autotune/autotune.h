@@ -27,7 +27,8 @@ typedef struct autotune_problem {
   const char *what; /* a description for people in one line without tabs, which is written to the log */
   rt_span identity; /* everything on which the measured times depend, except the machine; equal bytes mean equal
                        problems */
-  /* a text that is equal for all problems that differ only in the number of rows; NULL if no problem is similar */
+  /* a text that is equal for all problems that differ only in the number of rows; NULL if there can be no such problems
+   */
   const char *similar;
   uint32_t n_configs;
   autotune_config *configs; /* sorted by estimate, the best first */
@@ -64,15 +65,17 @@ typedef struct autotune_decision {
   /* How the config was chosen: "timed", "log", "near" (taken from a problem with another number of rows), "estimate",
    * or "quick" (the least sum of the estimated times to build it and to run it a few times). */
   const char *how;
-  const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was timed */
+  const char *times; /* microseconds, such as "library:p4=123.40,kernel=400.10", after "disturbed," if other processes
+                        used the cores; "" if nothing was timed */
 } autotune_decision;
 
 /* The result of autotune().  Its list and texts are on the arena that was passed to autotune(). */
 typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
-  uint32_t n_timed;    /* the number of different problems that this call of autotune() has timed */
-  uint32_t n_untimed;  /* with RT_TUNE_KNOWN: how many problems RT_TUNE_FAST would time or decide differently */
+  uint32_t n_timed;   /* the number of different problems that this call of autotune() has timed */
+  uint32_t n_untimed; /* if this call timed nothing (RT_TUNE_KNOWN): how many problems RT_TUNE_FAST would time or decide
+                         differently */
   const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
 } autotune_result;
 

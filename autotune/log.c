@@ -66,7 +66,8 @@ static void keep(autotune_log *l, const autotune_log_entry *e) {
 
 static uint32_t check_of(const char *line, size_t n) { return (uint32_t)hash_bytes(line, n, 0x6c6f67); }
 
-/* Splits a line at its tabs, which are overwritten by zeros.  Returns false unless there are exactly FIELDS fields. */
+/* Splits a line at its tabs, which are overwritten by zeros.  Returns false unless there are exactly FIELDS fields
+ * without other control characters. */
 static bool split(char *line, char **fields) {
   uint32_t n = 0;
   fields[n++] = line;

@@ -24,16 +24,17 @@ typedef struct autotune_log_entry {
 
 typedef struct autotune_log autotune_log;
 
-/* Opens the log and reads it.  If path is NULL, the log is empty and not written to a file.  A file that is not a
- * regular file of this user, or is too large, is neither read nor written.  *warning tells that, or that lines were
- * damaged; it is on the arena, and NULL if there is nothing to tell.  The log is closed when the arena is destroyed. */
+/* Opens the log and reads it.  If path is NULL, the log is empty and not written to a file.  A file is neither read nor
+ * written if it is not a regular file of this user, if others can write to it, or if it is larger than 64 MiB.
+ * *warning tells that, or that lines were damaged; it is on the arena, and NULL if there is nothing to tell.  The log
+ * is closed when the arena is destroyed. */
 autotune_log *autotune_log_open(arena *a, const char *path, const char **warning);
 
 /* Returns the entry for the key, or NULL if there is none. */
 const autotune_log_entry *autotune_log_find(const autotune_log *l, uint64_t key);
 
 /* Adds an entry in memory and, if possible, to the file.  Each entry is one write, so that processes may share the
- * file.  Strings are copied; characters that a line cannot contain become '?'. */
+ * file.  Strings are copied and cut after 2048 bytes; characters that a line cannot contain become '?'. */
 void autotune_log_add(autotune_log *l, const autotune_log_entry *e);
 
 #endif

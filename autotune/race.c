@@ -5,8 +5,9 @@
 
 #include "base/clock.h"
 
-/* Each config runs for fast_nanoseconds in total (thorough_nanoseconds with race.thorough) unless it drops out.  The
- * configs take turns; in one turn a config runs for about round_nanoseconds. */
+/* Each config runs for about fast_nanoseconds in total (thorough_nanoseconds with race.thorough) unless it drops out.
+ * The configs take turns; in one turn a config runs for about round_nanoseconds.  If even the fastest config takes a
+ * third of the total or more for a run, there are only 3 turns. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_nanoseconds = 1e6;
 /* The number of involuntary context switches per second above which the times count as disturbed.  An idle machine has
  * a handful. */
@@ -68,8 +69,9 @@ static void leave(const race *r, runner *x) {
   }
 }
 
-/* Runs the config a few times before its time counts, and with several threads for as long as they take to wake.
- * Threads that were asleep while it was built join the first runs late or not at all. */
+/* Runs the config once without counting its time.  Then runs it FEWEST times or, with several threads, for as long as
+ * sleeping threads take to wake.  Threads that were asleep while it was built join the first runs late or not at all;
+ * that does not matter for the least time. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;
@@ -83,7 +85,7 @@ static status warm_up(const race *r, runner *x) {
 }
 
 /* Builds a config and warms it up.  A config that cannot be built or run drops out; the function fails only if the
- * budget is used up. */
+ * budget is cancelled or its deadline has passed. */
 static status enter(const race *r, runner *x, arena *shared, const autotune_problem *p, const char *config) {
   x->best = -1;
   status s = r->backend->build(r->backend->data, shared, p, config, &x->trial);

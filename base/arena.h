@@ -97,8 +97,8 @@ void *arena_push_grow(arena *a, void *items, uint32_t *cap, size_t item_size);
 /* Runs fn(data) and returns its status.  If memory runs out in fn or in what it calls, fn is left by a jump, and a
  * STATUS_RESOURCE is returned. */
 STATUS_MUST_USE status guard_run(status (*fn)(void *), void *data);
-/* Jumps to the innermost guard_run of the thread, as a failing allocation does.  `what` becomes the message.  It is for
- * allocators that do not belong to an arena. */
+/* Jumps to the innermost guard_run of the thread, as a failing allocation does.  `what` becomes the message.
+ * Allocators that do not belong to an arena call this. */
 _Noreturn void guard_fail(const char *what);
 
 /* A process may contain several copies of this library, in shared objects that call each other.  A copy that opens

@@ -29,8 +29,8 @@ uint64_t hash_bytes(const void *data, size_t size, uint64_t seed);
 uint64_t hash_mix(uint64_t hash, uint64_t value);
 /* Returns the hash of the text without its final 0. */
 uint64_t hash_text(const char *text);
-/* Returns a seed that differs from process to process, for tables whose keys come from a file.  Results of the program
- * must not depend on it. */
+/* Returns a seed that differs from process to process, for tables whose keys come from a file.  What this library
+ * computes must not depend on it. */
 uint64_t hash_seed(void);
 
 typedef struct hash_secret {

@@ -10,12 +10,13 @@
 
 #include "base/status.h"
 
-/* A limit in bytes for what the compilation of one module of kernels or the creation of one oneDNN primitive takes, on
- * all threads that may do so at the same time.  It is generous, since a check for more bytes costs no more. */
+/* An upper bound, in bytes, of what the compilation of a module of kernels or the creation of a oneDNN primitive takes,
+ * if all threads that may do so do it at the same time.  The bound is generous, since a check for more bytes costs no
+ * more. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
-/* A limit in bytes for what loading the compiler's shared library takes, with LLVM and the other libraries that it
- * loads. */
+/* An upper bound, in bytes, of what loading the compiler's shared library takes, with LLVM and the other libraries that
+ * it loads. */
 enum { HEADROOM_COMPILER = 224 << 20 };
 
 /* Returns STATUS_RESOURCE if the process may not map `bytes` more bytes (because of ulimit -v, ulimit -d or strict

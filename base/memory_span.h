@@ -15,7 +15,7 @@ typedef struct memory_span {
   size_t bytes; /* a span without bytes overlaps nothing */
   bool is_written;
   uint32_t index; /* chosen by the caller, to identify the span */
-  bool is_both;   /* set by memory_spans_overlap: a written span has exactly the memory of one that is read */
+  bool is_both; /* set by memory_spans_overlap: whether this written span has exactly the memory of one that is read */
 } memory_span;
 
 /* The message for two spans that overlap; its arguments are memory_span_side and the name of each. */
@@ -46,8 +46,9 @@ static inline const memory_span *memory_span_longer(const memory_span *x, const 
   return memory_span_reaches(x, y) && x->bytes - (memory_span_start(y) - memory_span_start(x)) > y->bytes ? x : y;
 }
 
-/* Finds written spans in sorted spans that have exactly the memory of the span before them, which is only read.  Sets
- * is_both of the written span, and makes the read span empty, so that the two do not count as overlapping. */
+/* Finds, in sorted spans, each written span that has exactly the memory of the span before it, if that one is only
+ * read.  Sets is_both of the written span, and makes the read span empty, so that the two do not count as overlapping.
+ */
 static inline void memory_spans_unite(uint32_t n, memory_span *spans) {
   for (uint32_t k = 1; k < n; k++) {
     memory_span *read = &spans[k - 1], *s = &spans[k];

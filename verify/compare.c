@@ -151,9 +151,9 @@ static double largest(const numbers *x) {
 
 /* --- changing numbers at random --- */
 
-/* The reference is evaluated MOVES times with slightly changed numbers.  In the first evaluation all changes are
- * upwards, in the second all are downwards; these DIRECTED evaluations count for results of integers only.  An integer
- * that was rounded from a number near a tie may differ, and random changes might miss that. */
+/* The reference is evaluated MOVES times with slightly changed numbers.  In the first evaluation all magnitudes grow,
+ * in the second all shrink; these DIRECTED evaluations count for results of integers only.  An integer that was rounded
+ * from a number near a tie may differ, and random changes might miss that. */
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 

@@ -8,15 +8,16 @@
  *   s * (128 + 4 sqrt(k)) * largest |reference|   if there are sums of k terms, added in any order (Winograd's
  *                                                 algorithm may lose 7 bits, which is 128 s),
  *
- * where u is half a unit in the last place of the coarsest floating type that a result in the instruction has, and s is
- * half a unit in the last place of the type of the sums: f32, or f64 if all types are f64.  If the user allowed
- * products in reduced precision, the second term is at least 4 r * largest |reference|, where r is half a unit in the
- * last place of the reduced type.
+ * where u is half a unit in the last place of the coarsest floating type among the results of the instruction and of
+ * the instructions in its computations, and s is half a unit in the last place of the type of the sums: f32, or f64 if
+ * all types are f64.  If the user allowed products in reduced precision, the second term is at least 4 r * largest
+ * |reference|, where r is half a unit in the last place of the reduced type.
  *
  * An element that differs by more than this gets a second test.  The reference is evaluated several times with each
- * element of the operands, and of each result within a fusion, changed by 4 u of itself with a random sign (Monte Carlo
- * arithmetic, Parker 1997).  A float may differ by 16 times its largest change.  An integer may differ if it changes in
- * any evaluation; for integers there are two more evaluations, with all signs positive and all negative. */
+ * element of the operands, and of each rounded result within a fusion, changed by 4 u of itself with a random sign
+ * (Monte Carlo arithmetic, Parker 1997).  A float may then differ by another 16 times its largest change or, if there
+ * are sums, the largest change of any element.  An integer may differ if it changes in any evaluation; for integers
+ * there are two more evaluations, with all signs positive and all negative. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -26,8 +27,9 @@
 typedef struct verify_difference {
   uint32_t result;             /* the first result of the instruction with a difference */
   int64_t n_wrong, n_elements; /* n_wrong: how many elements of that result differ; n_elements: how many it has */
-  int64_t element; /* the element (its number in row-major order) that exceeds its allowed difference most */
-  /* got, want and allowed are values of that element; largest is the largest finite magnitude in the result */
+  int64_t element; /* the element, by its number in row-major order, that exceeds its allowed difference most */
+  /* got, want and allowed are values of that element; largest is the largest finite magnitude in the reference's result
+   */
   double got, want, allowed, largest;
 } verify_difference;
 
@@ -63,7 +65,8 @@ typedef struct verify_tolerance {
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow);
 
 /* Compares got[n] with want[n].  Sets *differ to whether any element is wrong; if so, fills *out.  If `checked` is not
- * NULL, it returns whether element k of result r is defined; elements that are not defined are not compared. */
+ * NULL, it returns whether an element of a result is defined; elements that are not defined are not compared.  `move`
+ * evaluates the reference again for the second test. */
 STATUS_MUST_USE status verify_compare(arena *a, const verify_tolerance *t, uint32_t n, const literal *want,
                                       const literal *got,
                                       bool (*checked)(const void *data, uint32_t result, int64_t element),

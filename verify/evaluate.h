@@ -4,7 +4,8 @@
 
 #include "hlo/ir/ir.h"
 
-/* A function that is applied to the results of each instruction before other instructions read them. */
+/* A function that is applied to the results of each instruction, except parameters, before other instructions read
+ * them. */
 typedef struct verify_change {
   void (*apply)(void *data, const hlo_instr *i, arena *a, literal *results);
   void *data;

@@ -19,7 +19,7 @@ typedef struct frame {
    * freed */
   literal **values;
   arena **owners; /* for each instruction id: the arena of the instruction's values; NULL if the values are borrowed */
-  uint32_t *last; /* for each instruction id: the id of the last instruction that reads its values */
+  uint32_t *last; /* for each instruction id: the id of its last reader; UINT32_MAX for roots */
 } frame;
 
 typedef struct walk {

@@ -24,14 +24,15 @@ typedef struct verify_lockstep {
    * failure. */
   status (*differs)(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
                     const rt_thunk *t, const verify_difference *d);
-  /* Called for each instruction whose results were compared, with its operands and the results of the reference
-   * evaluator.  May be NULL. */
+  /* Called for each instruction, except control flow, whose results were compared, with its operands and the results of
+   * the reference evaluator.  May be NULL. */
   status (*compared)(void *data, const hlo_instr *i, const literal *operands, const literal *want);
   /* Called from time to time with the number of instructions of the entry computation that have run.  May be NULL. */
   void (*progress)(void *data, uint32_t done, uint32_t all);
   void *data;
   /* Set by the run. */
-  uint32_t n_compared; /* the number of comparisons: an instruction in a loop counts each time that it runs */
+  uint32_t n_compared; /* the number of comparisons: an instruction in a loop counts each time that it runs, and control
+                          flow does not count */
   double seconds_target, seconds_reference;
 } verify_lockstep;
 

@@ -5,8 +5,9 @@
 #include "verify/verify.h"
 
 /* Finds by bisection the first application of a pass after which the module computes other results.  Each step
- * evaluates, by the reference evaluator, the module as it was after some application of a pass.  If a result of some
- * stage differs from want[], *found is set and *out is filled in with cause VERIFY_PASS. */
+ * evaluates, by the reference evaluator, the module as it was after some application of a pass.  If the results after
+ * the last pass differ from want[], *found is set to true and *out is filled in with cause VERIFY_PASS; otherwise
+ * *found is set to false. */
 STATUS_MUST_USE status verify_passes(arena *a, const hlo_module *imported, verify_import_fn *import, void *import_data,
                                      const literal *inputs, const literal *want, const verify_options *o, bool *found,
                                      verify_finding *out);

@@ -3,9 +3,9 @@
  *
  * The program runs in lockstep with the reference evaluator (lockstep.h).  An instruction whose results differ is then
  * compiled alone, compiled with other algorithms, and run in a program where no result shares an operand's buffer.
- * This tells whether its kernel, its algorithm or a buffer is wrong.  Then the results of the module as it was imported
- * are compared with those of the module after all passes.  If they differ, the first application of a pass that changes
- * them is found by bisection. */
+ * This tells whether its kernel, its algorithm or a buffer is wrong.  Then the results of the program are compared with
+ * those of the module as it was imported, which the reference evaluator computes.  If they differ, the first
+ * application of a pass that changes them is found by bisection. */
 #ifndef VERIFY_VERIFY_H
 #define VERIFY_VERIFY_H
 
@@ -14,9 +14,10 @@
 
 typedef struct verify_options {
   const rt_backend *backend;
-  rt_compile_options compile; /* the members dump, origins and eval are set by verify_module */
+  rt_compile_options compile; /* verify_module itself sets the members eval, origins, sharing and keep_text, and dump
+                                 while it searches for a pass */
   rt_thread_pool *pool;       /* NULL means one thread */
-  bool all_algorithms;        /* whether to check each contraction with every algorithm */
+  bool all_algorithms;        /* whether to check each contraction alone with every algorithm */
   /* the folder for files with the smallest modules that show a finding, and their inputs; NULL: no files are written */
   const char *folder;
   uint64_t seed; /* the seed of runs, for operators such as RandomNormal */
@@ -49,7 +50,7 @@ typedef struct verify_finding {
   const char *instruction; /* the instruction as a line of HLO; for VERIFY_PASS the output that differs */
   const char *thunk;       /* the label and kind of the thunk; "" if there is none */
   const char *algorithm;   /* the note of the thunk, which names the algorithm; "" if there is none */
-  const char *difference;  /* made by verify_difference_text */
+  const char *difference;  /* made by verify_difference_text; "" for an algorithm that the program does not use */
   const char *why;         /* the cause in a sentence */
   const char *stem;        /* the beginning of the names of the finding's files; NULL if it has no files yet */
   verify_example module;   /* the smallest HLO module that shows the difference */
@@ -64,7 +65,8 @@ typedef struct verify_finding {
 typedef struct verify_report {
   /* the number of comparisons: an instruction in a loop counts each time that it runs */
   uint32_t n_instructions;
-  uint32_t n_algorithms;            /* the number of algorithms that were tried in addition to the chosen ones */
+  uint32_t n_algorithms; /* with all_algorithms: how many configs of contractions were tried alone, the chosen ones
+                            included */
   uint32_t n_findings, n_different; /* n_different counts all differences; only the first few become findings */
   /* in the order in which the instructions ran, so the first finding is the one to look at first */
   verify_finding *findings;

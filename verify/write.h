@@ -5,8 +5,8 @@
 #include "verify/compare.h"
 #include "verify/verify.h"
 
-/* Returns a text on the arena such as "result 0: 12 of 96 elements differ; element 5 is 1.5, not 1.25 (0.0001
- * allowed)". */
+/* Returns a text on the arena such as "result 0: 12 of 96 elements differ; element 5 is 1.5, not 1.25 (0.0001 allowed;
+ * the largest is 3)". */
 const char *verify_difference_text(arena *a, const verify_difference *d);
 
 /* Adds to the finding the ONNX nodes from which the instruction, and the computations that it calls, come.  They are on
@@ -23,7 +23,7 @@ STATUS_MUST_USE status verify_write_example(arena *a, const char *stem, const ch
                                             verify_example *out);
 
 /* Writes the module and its inputs to files, and stores the names of the files and the ONNX nodes of the module in the
- * finding.  Nothing is written if constants make the module larger than 64 MiB, or if folder is NULL. */
+ * finding.  Nothing is written if the constants of the entry have more than 64 MiB, or if folder is NULL. */
 STATUS_MUST_USE status verify_write(arena *a, const char *folder, hlo_module *m, const literal *inputs,
                                     verify_finding *f);
 

@@ -13,15 +13,15 @@
 enum { ONNX_XLA_POOL_MOST = 64, ONNX_XLA_POOL_SPINS = 2000 };
 
 /* The caller computes parts of a loop, as the threads do.  When no part is left, it closes the loop and waits for the
- * threads that are inside; it never waits for a thread to wake up.  The members from `n` on, which describe the loop,
- * are set only while `open` is 0 and no thread is inside.  A thread uses them only while it is counted in `inside`,
- * after it has seen that `open` is 1. */
+ * threads that are inside; it never waits for a thread to wake up.  The members from `n` on describe the loop.  A
+ * thread uses them only while it is counted in `inside`, after it has seen that `open` is 1.  They are set only while
+ * `open` is 0 and no thread uses them. */
 typedef struct onnx_xla_pool {
   pthread_t threads[ONNX_XLA_POOL_MOST];
   int n_threads; /* without the caller's thread */
   pthread_mutex_t lock;
   pthread_cond_t work, done;
-  uint32_t round; /* the number of the loop */
+  uint32_t round; /* the number of loops that have begun; stopping the pool counts as one */
   int stop, open, inside, asleep, waiting, in_use;
   int64_t n, step, next;
   void (*body)(void *data, int64_t begin, int64_t end);
@@ -41,8 +41,8 @@ static inline void onnx_xla_pool_pause(void) {
 #endif
 }
 
-/* Waits until a loop other than number `round` begins, and returns its number: first it looks again and again, since
- * loops often follow each other closely; after a while it sleeps. */
+/* Waits until `round` of the pool differs from the parameter `round`, since a loop has begun, and returns the new
+ * number.  At first it looks again and again, since loops often follow each other closely; after a while it sleeps. */
 static inline uint32_t onnx_xla_pool_await(onnx_xla_pool *p, uint32_t round) {
   int k;
   for (k = 1; k < ONNX_XLA_POOL_SPINS && __atomic_load_n(&p->round, __ATOMIC_SEQ_CST) == round; k++) {

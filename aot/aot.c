@@ -42,7 +42,7 @@ static const char *dim_text(const aot_host *h, const rt_size_node *n) {
   return name ? name : arena_printf(h->arena, "%s_%d", io->name, (int)n->b);
 }
 
-/* Returns a description of the dimension for the header. */
+/* Returns a description of the symbol n for the header, such as: dimension 0 of input 1 "x". */
 static const char *dim_place(const aot_host *h, const rt_size_node *n) {
   const rt_io *io = &h->program->params[n->a];
   uint32_t port = io->told ? io->told - 1 : n->a;

@@ -50,10 +50,10 @@ typedef struct aot_files {
   rt_span object; /* the object file, or a static library with it */
   const char *header;
   rt_span weights;                     /* the file of the weights; empty unless they are separate */
-  aot_file example[AOT_EXAMPLE_FILES]; /* main.c and what builds it */
+  aot_file example[AOT_EXAMPLE_FILES]; /* main.c, and the files that build it */
 } aot_files;
 
-/* Weights of AOT_MANY_WEIGHTS bytes or more are aligned to a page, so that they share no page with code or data.
+/* Weights of AOT_MANY_WEIGHTS bytes or more in all are aligned to a page, so that they share no page with code or data.
  * Smaller weights, as on microcontrollers, have the alignment of buffers. */
 enum { AOT_PAGE = 4096, AOT_MANY_WEIGHTS = 1 << 16 };
 

@@ -41,8 +41,8 @@ typedef struct hash128 {
   uint64_t words[2];
 } hash128;
 
-/* Fills the secret with random bits.  Returns false if the system has no random numbers; the bits then come from clocks
- * and addresses. */
+/* Fills the secret with random bits.  Returns false if the system has no random numbers; the bits then come from a
+ * clock and from addresses. */
 bool hash_secret_init(hash_secret *s);
 /* Returns a keyed hash: the same bytes and secret give the same hash on every machine and in every version. */
 hash128 hash_keyed(const hash_secret *s, const void *data, size_t size);

@@ -10,7 +10,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* The numbers never change: they are part of the C API, and the command line tool prints them. */
+/* The numbers never change: they are part of the C API. */
 typedef enum status_code {
   STATUS_OK = 0,
   STATUS_INVALID_ARGUMENT = 1, /* a wrong call, option, input name, type or shape */
@@ -21,8 +21,8 @@ typedef enum status_code {
   STATUS_IO = 6,               /* the operating system refused */
   STATUS_INTERNAL = 7,         /* a library or a pass misbehaved */
 
-  /* What the failure is about, for programs that must know it.  At most one of these is added to a code.  They are part
-   * of the C API, too. */
+  /* What the failure is about, for programs that must know it.  At most one of these is added to a code.  Shifted right
+   * by 8 bits, they are part of the C API, too. */
   STATUS_ABOUT_VERSION = 1 << 8,  /* the version of the standard or of an operator set */
   STATUS_ABOUT_OPERATOR = 2 << 8, /* an operator as a whole */
   STATUS_ABOUT_TYPE = 3 << 8,     /* an element type */

@@ -17,9 +17,9 @@
 typedef int64_t dim;
 typedef struct dim_table dim_table;
 
-/* The result of arithmetic if a constant is outside of [0, DIM_MAX] or an expression is too large: more than 64 terms,
- * 1024 nodes, or a degree above 32.  Arithmetic on DIM_OVERFLOW gives DIM_OVERFLOW again, and shape_check refuses
- * it. */
+/* The result of arithmetic if a number in it is larger than DIM_MAX, if a size would be a negative constant, or if an
+ * expression is too large: more than 64 terms, 1024 nodes, or a degree above 32.  Arithmetic on DIM_OVERFLOW gives
+ * DIM_OVERFLOW again, and shape_check refuses it. */
 #define DIM_OVERFLOW INT64_MIN
 /* Constants larger than this become DIM_OVERFLOW. */
 #define DIM_MAX ((int64_t)1 << 56)
@@ -113,7 +113,8 @@ const char *dim_name(const dim_table *t, dim d);
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data);
 
 /* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  It
- * does not depend on the order in which symbols were added to the table, and dim_parse turns it into the same dim. */
+ * does not depend on the order in which symbols were added to the table, and dim_parse (dim_parse_signed for a signed
+ * number) turns it into the same dim. */
 const char *dim_print(arena *a, const dim_table *t, dim d);
 /* Parse a dim at *text and move *text past it.  Blanks are allowed around operators.  dim_parse_signed also
  * accepts negative numbers. */

@@ -1,4 +1,4 @@
-/* archive.c - see archive.h. */
+/* archive.c - writes an archive with two members, the index of symbols and the object; see archive.h. */
 #include "aot/archive.h"
 
 #include <stdio.h>

@@ -1,4 +1,4 @@
-/* names.c - see names.h. */
+/* names.c - replaces characters of any text so that it is a C identifier, or may stand in a comment; see names.h. */
 #include "aot/names.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* text.c - see text.h. */
+/* text.c - appends formatted texts, and lines of templates with their fields filled in; see text.h. */
 #include "aot/text.h"
 
 #include <stdarg.h>

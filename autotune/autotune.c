@@ -1,4 +1,4 @@
-/* autotune.c - see autotune.h. */
+/* autotune.c - collects the different problems of a module, and decides each of them; see autotune.h. */
 #include "autotune/autotune.h"
 
 #include <math.h>

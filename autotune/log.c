@@ -1,4 +1,4 @@
-/* log.c - see log.h. */
+/* log.c - reads the lines of the tuning log into a hash table, and appends lines to the file; see log.h. */
 #include "autotune/log.h"
 
 #include <fcntl.h>

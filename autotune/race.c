@@ -1,4 +1,4 @@
-/* race.c - see race.h. */
+/* race.c - builds the configs of a problem, and runs them in turn until the slow ones have dropped out; see race.h. */
 #include "autotune/race.h"
 
 #include <sys/resource.h>

@@ -1,4 +1,4 @@
-/* compare.c - see compare.h. */
+/* compare.c - the tolerance of an instruction, evaluations with changed numbers, and the comparison; see compare.h. */
 #include "verify/compare.h"
 
 #include <math.h>

@@ -1,4 +1,4 @@
-/* evaluate.c - see evaluate.h. */
+/* evaluate.c - evaluates the instructions of a computation one after the other; see evaluate.h. */
 #include "verify/evaluate.h"
 
 #include "backend_ref/eval.h"

@@ -1,4 +1,4 @@
-/* lockstep.c - see lockstep.h. */
+/* lockstep.c - goes through the instructions of a computation together with their thunks; see lockstep.h. */
 #include "verify/lockstep.h"
 
 #include <string.h>

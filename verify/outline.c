@@ -1,4 +1,4 @@
-/* outline.c - see outline.h. */
+/* outline.c - copies an instruction, and some of those that it reads, to a new module; see outline.h. */
 #include "verify/outline.h"
 
 #include <string.h>

@@ -1,4 +1,4 @@
-/* passes.c - see passes.h. */
+/* passes.c - keeps the module as it is after each pass, and searches for the first wrong one; see passes.h. */
 #include "verify/passes.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* program.c - see program.h. */
+/* program.c - compiles and runs one module, and compares its results as a whole; see program.h. */
 #include "verify/program.h"
 
 #include <math.h>

@@ -1,4 +1,5 @@
-/* verify.c - see verify.h. */
+/* verify.c - the order of the searches: a run in lockstep, then experiments for each instruction that differs; see
+ * verify.h. */
 #include "verify/verify.h"
 
 #include <inttypes.h>

@@ -1,4 +1,4 @@
-/* write.c - see write.h. */
+/* write.c - texts of differences, files with examples, and the ONNX nodes of instructions; see write.h. */
 #include "verify/write.h"
 
 #include <errno.h>

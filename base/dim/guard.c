@@ -1,4 +1,4 @@
-/* guard.c - implements guard.h. */
+/* guard.c - answers questions about sizes by proofs or hints, and adds guards; see guard.h. */
 #include "base/dim/guard.h"
 
 #include "base/dim/dim_nodes.h"

@@ -1,4 +1,4 @@
-/* function_set.c - see function_set.h. */
+/* function_set.c - searches the sorted list of functions; see function_set.h. */
 #include "base/machine/function_set.h"
 
 #include <stdlib.h>

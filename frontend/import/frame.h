@@ -30,11 +30,11 @@ typedef struct onnx_array {
   struct onnx_array **elements; /* the elements of a sequence; NULL for an array */
 } onnx_array;
 
-/* What is known of the symbols of a model: that a symbol equals an expression of others, as text (total is past+seq,
- * batch is 1). */
+/* What is known of a symbol: that it equals an expression of other symbols, as text (total is past+seq, batch is 1). */
 typedef struct onnx_definition {
   const char *symbol, *equals;
-  const char *source; /* the label of the node that needs the definition */
+  const char *source; /* what needs the definition: a node (onnx_node_source), or a text such as "the content of input
+                         'x'" */
 } onnx_definition;
 
 typedef struct onnx_definitions {
@@ -77,7 +77,7 @@ typedef struct onnx_frame {
   Onnx__NodeProto *const *nodes;
   uint8_t *states; /* the onnx_node_state of each node */
   str_map arrays;  /* from a name to an onnx_array * */
-  arena *arena;    /* for the frame's tables, not for the arrays */
+  arena *arena;    /* has the frame's tables; the arrays may be elsewhere */
   uint64_t place;  /* a hash that identifies the body, so that random operators in different bodies draw different
                       numbers; 0 means the main graph */
   int depth;       /* the number of frames around this one, including those of functions */
@@ -93,8 +93,8 @@ typedef struct onnx_frame {
   onnx_findings *findings;
 } onnx_frame;
 
-/* The name under which the frame of a loop's body has the number of the current iteration, u64[]; random
- * operators use it. */
+/* The name under which the frame of a loop's body has a hash of the iteration numbers of all loops around it, u64[];
+ * random operators use it. */
 #define ONNX_FRAME_STEP ""
 
 /* Returns a frame without arrays, either of a graph or, if `graph` is NULL, of the body of `function`.  `call` is the
@@ -107,8 +107,8 @@ const onnx_opsets *onnx_frame_opsets(const onnx_frame *f);
  * them (onnx_node_bind). */
 STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__NodeProto **out);
 
-/* Looks a value up in the frame and the frames around it.  It is either an array of a frame, in *array, or an
- * initializer, which is read onto `a`, in *initializer; the other is NULL.  Both are NULL if there is no such value. */
+/* Looks a value up in the frame and the frames around it.  If it is an array of a frame, sets *array; if it is an
+ * initializer, reads it onto `a` and sets *initializer; the other is NULL.  Both are NULL if there is no such value. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
 /* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.

@@ -49,13 +49,13 @@ typedef struct onnx_import_options {
    * is ONNX_CONTENT_UNUSED, the import sets their flags and fails with STATUS_ABOUT_VALUE.  The caller can then set
    * `value` and another `use` for these inputs and import again.  After any other failure the flags mean nothing. */
   bool *wanted;
-  int64_t open_dim; /* the size of symbolic dimensions to which neither `dims` nor `inputs` gives one; if it is 0, such
-                       dimensions are an error */
+  int64_t open_dim; /* the size of symbolic dimensions to which neither `dims`, `inputs` nor `ranges` gives one; if it
+                       is 0, such dimensions are an error */
   /* If true, an index out of range or an integer division by 0 yields an arbitrary number at run time; otherwise it
    * makes the run fail. */
   bool unchecked;
-  /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and the import does not
-   * fail; inputs without a shape count as missing, and so do nodes that read them. */
+  /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and do not make the import
+   * fail.  An input whose shape is not given then counts as missing, and nodes that read it are deferred. */
   onnx_findings *findings;
   /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions by which these
    * definitions replace them (symbolic.h). */
@@ -65,7 +65,8 @@ typedef struct onnx_import_options {
 
 /* Imports the main graph as a module on `a`.  Inputs without an initializer become parameters and outputs become roots,
  * both with their names.  Large constants are borrowed from the model, which must live as long as the module.  If
- * *complete is false, sizes depend on what the model computes, and the module is only the first segment (frame.h). */
+ * *complete is false, some nodes are deferred or host-interpreted, for example since sizes depend on what the model
+ * computes; the module is then only the first segment (frame.h). */
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 

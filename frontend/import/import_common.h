@@ -33,8 +33,8 @@ hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar);
 hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar);
 
-/* Returns factor * d + term as a scalar of the type, computed in f64 and rounded once.  Numbers from 2^53 on are not
- * exact. */
+/* Returns factor * d + term as a scalar of the type, computed in f64 and rounded once.  Numbers beyond 2^53 may be
+ * inexact. */
 hlo_value onnx_of_dim(hlo_builder *b, dtype type, dim d, double factor, double term);
 /* Returns an array like x, each element of which is d. */
 hlo_value onnx_dim_like(hlo_builder *b, hlo_value x, dim d);
@@ -56,7 +56,8 @@ STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *w
 /* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be
  * less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no element may be 0.
  * If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; if limits are symbolic, a
- * guard then states that they are large enough.  `what` is the standard's name of x. */
+ * guard then states that they are large enough.  If onnx_frame.unchecked is set, only constants are checked.  `what` is
+ * the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits,
                                   bool from_end);
 /* Like onnx_check, for indices x that must be in [0, size). */

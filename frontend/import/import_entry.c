@@ -1,5 +1,5 @@
 /* import_entry.c - makes the frame of the main graph from the input shapes and values that a caller gives; imports a
- * whole model as one module. */
+ * model as one module, or as its first segment. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -168,7 +168,7 @@ static bool has_array(const onnx_model *m, const onnx_import_options *o, const c
   return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
 }
 
-/* Pins the symbols in the shape of an input whose content is given.  Returns the shape without symbols. */
+/* Pins the symbols in the shape of an input whose content the import uses.  Returns the shape without symbols. */
 static shape pin_content(const onnx_frame *f, const char *name, const shape *s) {
   shape closed = *s;
   if (f->dims) {

@@ -1,6 +1,6 @@
 /* import_helpers.h - functions that importers of neural-network operators share: checks, small compositions of HLO, and
- * the attributes of sliding windows.  If the builder has an error, the functions here that return a value return one
- * whose def is NULL. */
+ * the attributes of sliding windows.  The functions that compute with an operand accept one without a value (def is
+ * NULL), which the builder returns after a failure (hlo/ir/builder.h), and then return no value either. */
 #ifndef FRONTEND_IMPORT_IMPORT_HELPERS_H
 #define FRONTEND_IMPORT_IMPORT_HELPERS_H
 

@@ -13,8 +13,9 @@ bool onnx_has_out(const onnx_node *n, uint32_t k) { return k < n->n_out && *n->p
 
 /* --- constants --- */
 
-/* If v is a broadcast of a constant scalar, returns its elements, otherwise NULL.  Constant folding does not turn a
- * large array of equal elements into a constant, but leaves it a broadcast; some importers need the elements. */
+/* If v is a broadcast of a constant of one element and its shape is static, returns the elements of v, otherwise NULL.
+ * Constant folding does not turn a large array of equal elements into a constant, but leaves it a broadcast; some
+ * importers need the elements. */
 static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   const hlo_instr *i = v.def;
   const literal *scalar = i->op == HLO_BROADCAST ? hlo_literal(i->operands[0]) : NULL;

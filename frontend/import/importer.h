@@ -42,11 +42,11 @@ STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const 
  * onnx_const_* call this.  An importer that uses none of them must call onnx_require_constant before it returns the
  * error that the input is not a constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
-/* If input k is an input of the model, or is computed from a few elements of the model's inputs, notes that the
- * contents of these inputs are needed and returns true; once they are known, the import can compute input k as a
- * constant.  Otherwise it notes nothing and returns false. */
+/* If input k is an array of the frame (an input of the model or a result of an earlier segment), or is computed from a
+ * few elements of such arrays, notes that their contents are needed and returns true.  Once they are known, the import
+ * can compute input k as a constant.  Otherwise it notes nothing and returns false. */
 bool onnx_require_inputs(const onnx_node *n, uint32_t k);
-/* Does what onnx_require_inputs does, but only if the content of each of these inputs would become symbols
+/* Does what onnx_require_inputs does, but only if the content of each of these arrays would become symbols
  * (onnx_input_shape.use), so that the module still serves other contents. */
 bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the

@@ -14,7 +14,7 @@ typedef struct onnx_part {
 
 /* Finds the nodes with these sources, which are names as in hlo_instr.source (onnx_node_source).  If such a node is in
  * a body or a function, the node of the main graph that contains the body or calls the function is chosen.  The error
- * is UNSUPPORTED if no node or more than one node of the main graph matches a source. */
+ * is UNSUPPORTED if n is 0, or if no node or more than one node of the main graph matches a source. */
 STATUS_MUST_USE status onnx_part_find(arena *a, const onnx_model *m, uint32_t n, const char *const *sources,
                                       onnx_part *out);
 

@@ -7,7 +7,8 @@
 #include "frontend/import/importer.h"
 
 /* The reasons why a node of the frame (the graph that runs segment by segment, frame.h) cannot be imported in this
- * segment.  If the import of a node fails and no reason is noted here, the node is invalid or not supported. */
+ * segment.  If the import of a node fails and no reason is noted here, the node is invalid or not supported, or it has
+ * pinned symbols (symbolic.h). */
 typedef struct onnx_requirements {
   bool deferred;         /* the node reads a result of a deferred node, or a value that this segment must compute
                             first */
@@ -32,10 +33,11 @@ typedef struct onnx_importer {
   const onnx_frame *frame;
   onnx_segment *segment;
   onnx_array_uses params, constants; /* the arrays that the module has as parameters (in order) and as constants */
-  str_map deferred;                  /* names that deferred nodes define */
+  str_map deferred;                  /* names of values that this segment lacks: results of deferred nodes, and missing
+                                        inputs */
   onnx_requirements requirements;    /* the requirements of the node that is being imported */
   uint32_t node;                     /* the index of the frame's node that is being imported */
-  bool sequences;                    /* whether the frame has sequences */
+  bool sequences;                    /* whether the frame, or a frame around it, has sequences */
   bool tells_inputs;                 /* whether contents of the graph's inputs can be symbols */
   uint32_t n_written_out;            /* how many iterations of SequenceMap nodes have been unrolled so far */
   onnx_dynamic_dim *dynamic;

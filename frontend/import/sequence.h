@@ -9,8 +9,8 @@
 
 #include "hlo/ir/builder.h"
 
-/* The largest number of elements of a sequence.  Longer ones are refused, since each element is at least one
- * instruction. */
+/* The largest number of elements of a sequence that an importer makes.  Longer ones are refused, since each element is
+ * at least one instruction. */
 enum { ONNX_SEQUENCE_MAX = 4096 };
 
 static inline bool onnx_is_sequence(hlo_value v) { return hlo_shape(v)->kind == SHAPE_SEQUENCE; }

@@ -1,4 +1,5 @@
-/* symbolic.c - implements symbolic.h. */
+/* symbolic.c - pins symbols, and imports a model or segment again until its guards have no equations that are not
+ * definitions yet (symbolic.h). */
 #include "frontend/import/symbolic.h"
 
 #include <inttypes.h>

@@ -2,9 +2,9 @@
  *
  * Each symbol has a hint: the size that the dimension has in the run for which the model is imported.  Decisions that
  * depend on sizes are made for the hints and become guards of the module (base/dim/guard.h).  An importer that needs
- * constants pins the symbols on which they depend: replaces them by their hints.  An equation among the guards
- * (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the end only
- * inequalities are left. */
+ * constants pins the symbols on which they depend, which means that they are replaced by their hints.  An equation
+ * among the guards (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the
+ * end only inequalities and remainders (width % 8 = 0) are left. */
 #ifndef FRONTEND_IMPORT_SYMBOLIC_H
 #define FRONTEND_IMPORT_SYMBOLIC_H
 

@@ -22,7 +22,7 @@ const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const ch
 
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name) { return onnx_attr_find(node, name) != NULL; }
 
-/* The type is derived from the fields that are set if the file does not state it, as with IR versions 1 and 2. */
+/* The type is derived from the fields that are set if the file does not state it, as with IR version 1. */
 attr_type onnx_attr_type(const Onnx__AttributeProto *t) {
   return t->has_type && t->type ? t->type
          : t->has_f             ? TYPE(FLOAT)
@@ -59,8 +59,8 @@ static STATUS_PRINTF(2, 3) status bad(const char *name, const char *format, ...)
   return status_error(STATUS_INVALID_MODEL, "attribute %s %s", name, rule);
 }
 
-/* Finds an attribute and checks its type.  *out is NULL if it is absent.  A file may omit the type; then an empty list
- * is accepted as a list of any type. */
+/* Finds an attribute and checks its type.  *out is NULL if it is absent.  An attribute that states no type and has no
+ * value is accepted as one of any type: as 0, or as an empty string or list. */
 static status find_typed(const Onnx__NodeProto *node, const char *name, attr_type type,
                          const Onnx__AttributeProto **out) {
   *out = onnx_attr_find(node, name);

@@ -1,8 +1,9 @@
 /* attributes.h - typed access to the attributes of a node, and the node's name for messages.
  *
  * Every accessor returns the default if the attribute is absent and fails with STATUS_INVALID_MODEL if it has another
- * type; messages name the attribute, and the caller adds the node's name (onnx_node_label).  Arrays and messages are
- * borrowed from the model. */
+ * type.  An attribute that states no type and has no value is accepted as 0, or as an empty string or list.  Messages
+ * name the attribute, and the caller adds the node's name (onnx_node_label).  Arrays and messages are borrowed from the
+ * model. */
 #ifndef FRONTEND_MODEL_ATTRIBUTES_H
 #define FRONTEND_MODEL_ATTRIBUTES_H
 
@@ -16,7 +17,7 @@
  * attribute of the function (ref_attr_name is set); onnx_node_bind in functions.h replaces those. */
 const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const char *name);
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
-/* Returns the declared type, or the type that the set fields imply. */
+/* Returns the declared type or, if none is declared, the type that the set fields imply. */
 Onnx__AttributeProto__AttributeType onnx_attr_type(const Onnx__AttributeProto *attribute);
 
 STATUS_MUST_USE status onnx_attr_int(const Onnx__NodeProto *node, const char *name, int64_t def, int64_t *out);
@@ -49,11 +50,12 @@ STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *
 /* Returns an error if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const char *name);
 
-/* Returns the label of a node for messages, on the arena: `fc1: Gemm` if the node has a name, otherwise
- * `Gemm that makes "y"` with its first output, or `Gemm` if it has neither. */
+/* Returns the label of a node for messages, on the arena: `fc1: Gemm` if the node has a name, otherwise `Gemm that
+ * makes "y"` with its first output that has a name, or `Gemm` if there is none.  A domain other than the standard's is
+ * put before the operator: `fc1: com.microsoft.FusedGemm`. */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
 /* Returns the name by which HLO instructions refer to the node that they come from (hlo_instr.source), on the arena:
- * "fc1: Gemm" or, if the node has no name, "y: Gemm" with its first output. */
+ * "fc1: Gemm" or, if the node has no name, "y: Gemm" with its first output.  It does not have the operator's domain. */
 const char *onnx_node_source(arena *a, const Onnx__NodeProto *node);
 
 #endif

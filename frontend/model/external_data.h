@@ -1,8 +1,9 @@
 /* external_data.h - tensor data in files beside the model.
  *
- * A model may name any file.  Only regular files below its own folder are opened, never through a symbolic link, and
- * never files with a second hard link.  The kernel enforces this (openat2), so that nobody can exchange a folder
- * between the check and the opening. */
+ * A model may name any file.  Only regular files below its own folder are read, never through a symbolic link, and
+ * never files with a second hard link.  The path is checked by the kernel while it opens the file (openat2), so nobody
+ * can exchange a folder between a check and the opening.  On kernels without openat2, the components of the path are
+ * opened one by one. */
 #ifndef FRONTEND_MODEL_EXTERNAL_DATA_H
 #define FRONTEND_MODEL_EXTERNAL_DATA_H
 
@@ -16,9 +17,9 @@ typedef struct onnx_folder onnx_folder;
 STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder **out);
 
 /* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL).  They are a part of a
- * mapped file, which lives as long as the folder; every file is mapped once.  A NULL folder means that external data is
- * refused.  Errors: INVALID_MODEL (a key, the location, a number or the size is wrong), INVALID_FILE (the file is too
- * short), IO. */
+ * mapped file, which lives as long as the folder; every location is mapped once.  A NULL folder means that external
+ * data is refused.  Errors: INVALID_MODEL (a key, the location, a number or the size is wrong), INVALID_FILE (the file
+ * is too short), IO. */
 STATUS_MUST_USE status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
                                           const uint8_t **data);
 

@@ -4,9 +4,9 @@
  * Importers may rely on these properties of a loaded model and need not check them again:
  * - every string is valid UTF-8 without NUL and never a NULL pointer, except that doc_string may have any bytes;
  *   protobuf messages nest at most 100 deep;
- * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; the IR version and the opset versions are
- *   not newer than those that this program knows;
- * - every domain that a node uses is imported by its model or function;
+ * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; the IR version, and the opset version of
+ *   that domain, are not newer than those that this program knows;
+ * - every domain that a node uses is imported by its model or function, unless the node calls a function;
  * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every node input that is
  *   not "" is defined, and node[] is in dependency order (loading sorts it if it is not);
  * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes.

@@ -1,4 +1,4 @@
-/* tensor.c - converts the fields of a TensorProto to a literal. */
+/* tensor.c - converts a TensorProto to a literal and back. */
 #include "frontend/model/tensor.h"
 
 #include <inttypes.h>
@@ -186,7 +186,8 @@ static bool is_normal_bool(const uint8_t *bytes, uint64_t n) {
 }
 
 /* Returns n elements in the form that literals have, from bytes in the format of raw_data.  The result is `bytes`
- * itself if the elements are aligned, or if they are large f32 arrays and `anywhere` permits any address. */
+ * itself if the elements need no conversion and are aligned.  If `anywhere` is true, the elements of a large f32 array
+ * need not be aligned. */
 static const void *decode_bytes(arena *a, dtype type, const uint8_t *bytes, int64_t n, bool anywhere) {
   enum { LARGE = 1 << 14 /* the number of elements from which an array counts as large */ };
   if (is_packed(type)) {

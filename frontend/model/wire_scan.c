@@ -21,7 +21,7 @@ typedef struct frame {
   const uint8_t *end;
   size_t length_at;    /* the offset in the copy of the varint that holds this message's length */
   size_t length_width; /* the number of bytes of that varint; 0 for the outermost message, which has none */
-  int in_field;        /* the current field, for error messages: an index into type->fields, or -1 */
+  int in_field;        /* the current field: an index into type->fields and counts[], or -1 if it is unknown */
   uint32_t n_fields;
   bool cut;                    /* whether this is a tensor whose payload is left out of the copy */
   uint32_t counts[MAX_FIELDS]; /* how often each field has occurred so far, saturating */

@@ -4,9 +4,9 @@
  * reports an error without its place or reason.  The scan reads the wire format without recursion, driven by
  * protobuf-c's own descriptors.  It does two things:
  * - It refuses damaged or hostile bytes, with a message that names the place: varints of more than 64 bits, lengths
- *   beyond the enclosing message, field number 0, groups, known fields with a wrong wire type, submessages given
- *   twice, nesting deeper than ONNX_WIRE_MAX_DEPTH, strings that are not UTF-8 or contain NUL (except doc_string),
- *   and contents that would need more memory than the arena's budget has left.
+ *   beyond the enclosing message, field number 0, groups, known fields with a wrong wire type, submessages that are
+ *   given twice but are not repeated fields, nesting deeper than ONNX_WIRE_MAX_DEPTH, strings that are not UTF-8 or
+ *   contain NUL (except doc_string), and contents that would need more memory than the arena's budget has left.
  * - It makes a copy without unknown fields and without the large payloads of tensors.  In the place of its payload, a
  *   TensorProto of the copy has the fields span_field, span_offset and span_length, which say where the payload is in
  *   the scanned bytes. */
@@ -31,8 +31,8 @@ enum {
 STATUS_MUST_USE status onnx_wire_scan(arena *a, const ProtobufCMessageDescriptor *type, const void *bytes, size_t size,
                                       uint8_t **copy, size_t *copy_size);
 
-/* Unpacks the copy that the scan returned onto `a`.  Nothing needs to be freed.  It returns NULL only if there is a bug
- * in the scan. */
+/* Unpacks onto `a` the copy that the scan returned, or other bytes that protobuf-c has packed.  Nothing needs to be
+ * freed.  The result is NULL only if there is a bug in the scan. */
 ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *type, const uint8_t *copy, size_t size);
 
 /* Scans and unpacks the bytes, with a temporary arena for the copy; the message is on `a`. */

@@ -15,8 +15,8 @@
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
 /* If the result, which has the dimensions dims[rank], has no elements, sets it to an empty array and returns true.
- * HLO's gather cannot express this case if one of the n_gathered dimensions of data into which the indices point is
- * empty, since the slices that it takes need one element there. */
+ * HLO's gather cannot express this case if one of gathered[n_gathered], the dimensions of data into which the indices
+ * point, is empty, since the slices that it takes need one element there. */
 static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   dim_table *t = onnx_dims(n);
@@ -50,7 +50,7 @@ static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *o
   return shape_check(out, "the result");
 }
 
-/* A single constant index becomes a slice, which is cheaper than a gather. */
+/* A single index that is a constant or computed from sizes becomes a slice, which is cheaper than a gather. */
 status onnx_import_gather(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;

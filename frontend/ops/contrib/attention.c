@@ -1,4 +1,5 @@
-/* attention.c - the importers of MultiHeadAttention and of Attention, which also computes the projections. */
+/* attention.c - the importers of MultiHeadAttention, and of Attention and QAttention, which also compute the
+ * projections. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -269,8 +270,8 @@ static status read_packed_inputs(const onnx_node *n, packed *p) {
   return NULL;
 }
 
-/* Sets both outputs.  `products` are the products of the input and the weights, [B, S, columns], in the type of the
- * outputs. */
+/* Sets output 0, and output 1 (the present keys and values) if the node lists it or has a past.  `products` are the
+ * products of the input and the weights, [B, S, columns], in the type of the outputs. */
 static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
   hlo_builder *b = n->b;
   hlo_value parts[3], y = {0};

@@ -1,4 +1,4 @@
-/* attention_parts.c - see attention_parts.h. */
+/* attention_parts.c - the scores, masks and softmax of attention (attention_parts.h). */
 #include "frontend/ops/contrib/attention_parts.h"
 
 #include <inttypes.h>

@@ -16,13 +16,13 @@ typedef struct contrib_attention {
 
 /* Reads num_heads, which must be positive, and kv_num_heads if `grouped`. */
 STATUS_MUST_USE status contrib_read_heads(const onnx_node *n, bool grouped, contrib_attention *a);
-/* Reads scale, whose default follows from a->head. */
+/* Reads scale, whose default is 1 / sqrt(a->head). */
 STATUS_MUST_USE status contrib_read_scale(const onnx_node *n, contrib_attention *a);
 
 /* Converts x [B, heads, S, .] to [B, S, heads * .]. */
 hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
 
-/* Returns the scores of q [B, heads, S, head] and k [B, kv_heads, keys, head], in f32. */
+/* Returns the scores of q [B, heads, S, head] and k [B, kv_heads, keys, head], as [B, heads, S, keys] in f32. */
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k);
 /* Adds input k, [B or 1, heads or 1, S, keys], to the scores if it is given. */
 STATUS_MUST_USE status contrib_add_bias(const onnx_node *n, const contrib_attention *a, uint32_t k, hlo_value *scores);

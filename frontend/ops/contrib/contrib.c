@@ -1,4 +1,4 @@
-/* contrib.c - see contrib.h. */
+/* contrib.c - checks and conversions that importers of the domain com.microsoft share (contrib.h). */
 #include "frontend/ops/contrib/contrib.h"
 
 #include <inttypes.h>

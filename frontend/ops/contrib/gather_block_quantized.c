@@ -47,7 +47,8 @@ static status read_table(const onnx_node *n, table *t) {
   return onnx_need_dims(n, ZERO_POINTS, "zero_points", 2, (dim[]){t->rows, points});
 }
 
-/* Returns x, [..., bytes] of u8, as [..., count] of s32: the elements that the bytes hold. */
+/* Returns x, [..., bytes] of u8, as [..., count] of s32: the elements that the bytes hold.  If the table is not packed,
+ * x has the elements already and is only converted. */
 static hlo_value unpack(hlo_builder *b, const table *t, hlo_value x, int64_t count) {
   x = hlo_convert(b, x, DTYPE_S32);
   if (!t->packed || b->error) {

@@ -1,5 +1,5 @@
-/* image.c - the importers of operators of diffusion models, whose arrays have the channels last, and of operators that
- * the standard has too. */
+/* image.c - the importers of operators of diffusion models, whose arrays usually have the channels last, and of
+ * operators that the standard has too. */
 #include <inttypes.h>
 
 #include "base/dim/guard.h"

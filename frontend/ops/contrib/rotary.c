@@ -1,4 +1,5 @@
-/* rotary.c - see rotary.h; the importer of RotaryEmbedding, whose positions may be given as one offset. */
+/* rotary.c - reads the angles of rotary embeddings and rotates heads (rotary.h); the importer of RotaryEmbedding, whose
+ * positions may be given as one offset. */
 #include "frontend/ops/contrib/rotary.h"
 
 #include <inttypes.h>

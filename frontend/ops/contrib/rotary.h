@@ -12,7 +12,7 @@ typedef struct contrib_angles {
 } contrib_angles;
 
 /* Takes the rows at `positions`, s64[B or 1, S], of inputs k and k + 1, cos_cache and sin_cache, for heads of `head`
- * elements.  The run fails if a position is beyond the rows of the caches. */
+ * elements.  The run fails if a position is beyond the rows of the caches.  The caller sets out->interleaved. */
 STATUS_MUST_USE status contrib_read_angles(const onnx_node *n, uint32_t k, hlo_value positions, int64_t head,
                                            contrib_angles *out);
 /* Returns x [B, S, heads, head], rotated, in its own type. */

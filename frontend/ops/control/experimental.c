@@ -1,5 +1,5 @@
-/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which
- * some old models use.  The elementwise ones are in activation.c. */
+/* experimental.c - experimental operators, which ONNX had in its main domain until release 1.5, and which some old
+ * models use.  The elementwise ones are in activation.c, and DynamicSlice is in slice.c. */
 #include <inttypes.h>
 #include <string.h>
 

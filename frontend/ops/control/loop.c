@@ -9,8 +9,8 @@
 #include "frontend/ops/control/loop_internal.h"
 #include "hlo/ir/fold_sizes.h"
 
-/* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The
- * condition must be a constant after every iteration. */
+/* Unrolls a Loop with a constant trip count; results[] receives the states, then the scan outputs.  The condition must
+ * be a constant after every iteration but the last one, unless it is ignored. */
 static status unroll(onnx_loop *l, hlo_value *results) {
   onnx_node *n = l->n;
   hlo_builder *b = n->b;
@@ -103,8 +103,8 @@ static bool holds_loop(const onnx_model *m, const Onnx__GraphProto *g) {
   return false;
 }
 
-/* Returns true if the loop can be unrolled: the number of iterations is a small constant, and the body
- * contains no loops. */
+/* Returns true if the loop can be unrolled: the number of iterations is a small constant, the initial condition is a
+ * constant, and the body contains no loops or function calls. */
 static bool can_unroll(const onnx_loop *l) {
   const Onnx__AttributeProto *body = onnx_attr_find(l->n->proto, "body");
   return l->trip >= 1 && l->trip <= ONNX_LOOP_MAX_UNROLLED && !l->trip_value.def && !l->cond.def && body && body->g &&
@@ -116,8 +116,9 @@ static bool can_unroll(const onnx_loop *l) {
  * array that has none. */
 static bool keeps_states(const onnx_loop *l) { return l->trip == 0 && l->n_out == 0; }
 
-/* Requires M and cond as constants, if the import can compute them from the model's inputs, because the loop can then
- * be unrolled.  Otherwise the node must be host-interpreted, that is, run by the host between segments. */
+/* Requires M and cond as constants, if the import can compute them from inputs of the model or results of earlier
+ * segments, because the loop can then be unrolled.  Otherwise the node must be host-interpreted, that is, run by the
+ * host between segments. */
 static void run_interpreted(const onnx_node *n) {
   bool trip = onnx_require_inputs(n, 0), cond = onnx_require_inputs(n, 1);
   if (!trip && !cond) {

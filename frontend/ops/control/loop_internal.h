@@ -5,8 +5,8 @@
 #include "frontend/import/import_helpers.h"
 
 enum {
-  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of iterations of a Loop that is unrolled because its states change
-                                  their shapes, and the largest batch of a Scan of version 8 */
+  ONNX_LOOP_MAX_UNROLLED = 256 /* the largest number of iterations of a Loop that is unrolled because it cannot become a
+                                  `while`, and the largest batch of a Scan of version 8 */
 };
 
 /* The axis along which a scan input is read or a scan output written, and the direction. */

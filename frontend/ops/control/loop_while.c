@@ -1,8 +1,8 @@
 /* loop_while.c - imports the body of a Loop or Scan and builds the HLO `while` that runs it.
  *
- * The `while` carries, in this order: the number of the iteration; the trip count and the condition, unless
- * they are constants; the states; the scan outputs; the scan inputs; the captures.  Its body slices the scan
- * inputs, inlines the ONNX body, and stores the scan outputs. */
+ * The `while` carries, in this order: the number of the iteration; the trip count, if it depends on data; the
+ * condition, if it may end the loop; the states; the scan outputs; the scan inputs; the captures.  Its body slices the
+ * scan inputs, inlines the ONNX body, and stores the scan outputs. */
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -127,8 +127,8 @@ static bool is_small(const onnx_node *n, const shape *s) {
   return dim_at_most(t, shape_dim_product(t, s, 0, s->rank), most);
 }
 
-/* Computes the shapes of the scan outputs, which have room for all iterations; so the trip count must not
- * depend on data. */
+/* Computes the shapes of the scan outputs, and sets l->may_end.  Scan outputs have room for all iterations, so the trip
+ * count must not depend on data. */
 static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   l->may_end = !stays_true(l) || l->cond.def;
   for (uint32_t k = 0; k < l->n_out; k++) {

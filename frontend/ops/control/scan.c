@@ -35,8 +35,8 @@ static status read_scan_axes(const onnx_node *n, const char *axes, const char *d
   return NULL;
 }
 
-/* Divides the node's inputs from number `first` on into states and scan inputs, and reads the attributes that all
- * versions of Scan have. */
+/* Computes how many of the node's inputs from number `first` on are states and how many are scan inputs, makes the
+ * lists of *l, and checks the body's numbers of inputs and outputs. */
 static status read_scan(onnx_node *n, uint32_t first, onnx_loop *l) {
   int64_t m;
   TRY(onnx_attr_required(n->proto, "num_scan_inputs"));
@@ -149,8 +149,8 @@ static status import_scan_9(onnx_node *n) {
   return NULL;
 }
 
-/* If the body cannot be imported for symbolic sizes, they are pinned.  If it cannot be imported for constant
- * sizes either, the node is host-interpreted. */
+/* If the body cannot be imported for symbolic sizes, they are pinned.  If it cannot be imported for constant sizes
+ * either, a node of version 9 or later is host-interpreted. */
 status onnx_import_scan(onnx_node *n) {
   onnx_requirements before = n->scope->importer->requirements;
   int64_t batch = 0;

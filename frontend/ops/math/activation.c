@@ -1,5 +1,5 @@
-/* activation.c - activation functions.  They are computed in f32 or f64, and the result is rounded to the input's type.
- */
+/* activation.c - activation functions.  Most are computed in f32 or f64, and the result is rounded to the input's type;
+ * Relu, PRelu and Clip are computed in the input's type. */
 #include "frontend/ops/math/activation.h"
 
 #include <limits.h>

@@ -63,8 +63,8 @@ static double bin_weight(const onnx_fourier *f, int64_t i) {
 }
 
 /* Returns the matrix of the transform, [bins_taken, parts, bins_given, given_parts].  Its elements are E(-i k / n) or,
- * for the inverse transform, the conjugates.  parts and given_parts, the numbers of parts of an input and of a result,
- * are 1 (real) or 2 (complex). */
+ * for the inverse transform, the conjugates, each multiplied by bin_weight(f, i).  parts and given_parts, the numbers
+ * of parts of an input and of a result, are 1 (real) or 2 (complex). */
 static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts, int64_t given_parts) {
   int64_t taken = bins_taken(f), given = bins_given(f), at = 0;
   double *cosines = ARENA_NEW_N(n->arena, double, (size_t)f->n), *sines = ARENA_NEW_N(n->arena, double, (size_t)f->n);

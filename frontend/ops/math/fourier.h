@@ -4,8 +4,8 @@
 
 #include "frontend/import/import_common.h"
 
-/* The largest number of points of a transform.  The constants that a transform needs grow with the number of points;
- * at this limit they take about a gigabyte. */
+/* The largest number of points of a transform.  The constants that a transform needs grow with the number of points; at
+ * this limit they take up to some gigabytes. */
 enum { ONNX_FOURIER_MAX = 1 << 26 };
 
 typedef struct onnx_fourier {

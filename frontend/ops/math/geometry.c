@@ -202,9 +202,9 @@ static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
   return hlo_reshape(b, hlo_arg_reduce(b, size, 1, true, false), 1, s.dims);
 }
 
-/* Builds one iteration of the elimination: swaps the pivot's row with row `step` and subtracts multiples of
- * the pivot's row from all rows.  Only the rows after row `step` need that; the others are not read again, so
- * they may become anything. */
+/* Builds one iteration of the elimination: takes out the pivot's row, moves row `step` to its place, and subtracts
+ * multiples of the pivot's row from all rows.  Only the rows after row `step` need that; the others are not read again,
+ * so they may become anything. */
 static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
   hlo_value a = in[DET_A], step = in[DET_STEP];
   shape s = *hlo_shape(a), index = shape_with_type(s, DTYPE_S64);

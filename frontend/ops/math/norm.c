@@ -1,5 +1,5 @@
 /* norm.c - batch, instance, group, layer, RMS and local response normalisation.  For f16 and bf16, statistics are
- * computed in f32. */
+ * computed in f32, unless stash_type states another type. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -75,7 +75,7 @@ typedef struct batch_norm {
   bool training;
   shape x;                    /* X's shape, with the type in which to compute */
   int n_feature;              /* the rank of the parameters */
-  int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the same dimension of X */
+  int64_t at[SHAPE_MAX_RANK]; /* for each dimension of the parameters: the dimension of X to which it corresponds */
   dim_list over;              /* the dimensions of X over which mean and variance are computed */
 } batch_norm;
 

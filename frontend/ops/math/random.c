@@ -1,6 +1,7 @@
 /* random.c - RandomNormal, RandomUniform, RandomNormalLike, RandomUniformLike, Bernoulli, Multinomial.
  *
- * Random numbers are computed in f32, or in f64 if the result is f64, and then rounded to the result's type. */
+ * The first four operators compute random numbers in f32, or in f64 if the result is f64, and then round them to the
+ * result's type. */
 #include <inttypes.h>
 #include <string.h>
 

@@ -87,7 +87,7 @@ static status moment_axes(const onnx_node *n, int rank, uint32_t *count, int64_t
   return onnx_axes(given ? given : default_axes, *count, rank, axes);
 }
 
-/* Computes (x - mean) / (standard deviation + 1e-9). */
+/* Computes (x - mean) / (standard deviation + 1e-9) or, in version 1 with normalize_variance 0, x - mean. */
 status onnx_import_mean_variance_normalization(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = onnx_widen(b, n->in[0]);

@@ -151,7 +151,7 @@ static hlo_value minus_infinity_unless(hlo_builder *b, hlo_value keep, hlo_value
 }
 
 /* Applies attn_mask to the scores x.  The mask's last dimension may be shorter than the number of keys; the remaining
- * keys are masked out. */
+ * keys are masked out.  An extent of 1 is broadcast instead. */
 static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   hlo_builder *b = n->b;
   TRY(onnx_need_rank(n, MASK, "attn_mask", 1, 4));

@@ -48,7 +48,7 @@ static status overlap_of(onnx_node *n, hlo_value *out) {
   return NULL;
 }
 
-/* Reads max_output_boxes_per_class into *most, or 0 if it is absent.  *limit receives a bound, known during the import,
+/* Sets *most to max_output_boxes_per_class, or to 0 if it is absent.  *limit receives a bound, known during the import,
  * of the number of boxes that are selected for one class; UINT32_MAX if there is none. */
 static void most_of(onnx_node *n, hlo_value *most, int64_t *limit) {
   *most =

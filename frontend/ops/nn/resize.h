@@ -20,7 +20,8 @@ typedef enum policy { STRETCH, NOT_LARGER, NOT_SMALLER } policy;
 
 typedef struct axis_plan {
   dim in, out;
-  bool by_sizes;            /* whether the scale is out / in; if these are symbolic, `scale` is not set */
+  bool by_sizes;            /* whether the node gives sizes, so that the scale is out / in; if these are symbolic,
+                               `scale` is not set */
   double scale, start, end; /* start and end of the region of interest, as fractions of the input's extent */
 } axis_plan;
 
@@ -34,9 +35,9 @@ typedef struct resize {
 } resize;
 
 /* Resizes an axis of *x whose extents are not both constants: computes the taps when the model runs, by the formulas of
- * resize.c.  Modes for which that is not possible pin the dimensions of X and return an error. */
+ * resize.c.  Modes for which that is not possible pin the extents of the axis and return an error. */
 STATUS_MUST_USE status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x);
-/* Sets the plan's `out` to floor(in * scale) for a symbolic `in`. */
+/* Sets the plan's `out` to floor(in * scale) for a symbolic `in`, or pins `in` and returns an error. */
 STATUS_MUST_USE status onnx_resize_extent(const onnx_node *n, axis_plan *p);
 /* Pins the symbols in the extents of an axis, which must be constants, and returns an error if there are any. */
 STATUS_MUST_USE status onnx_resize_constant(const onnx_node *n, const axis_plan *p);

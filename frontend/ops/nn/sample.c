@@ -195,8 +195,7 @@ hlo_value onnx_channels_first(hlo_builder *b, hlo_value x) {
   return hlo_transpose(b, x, order);
 }
 
-/* Returns true if there is no element to read, or one of the dimensions from `first` on is 0 (which may add a guard).
- */
+/* Returns true if x is empty.  Its spatial dimensions begin at `first`; if they are symbolic, this may add guards. */
 static bool is_empty_image(hlo_builder *b, const shape *x, int spatial, int first) {
   bool empty = shape_is_empty(x);
   for (int k = 0; k < spatial && !empty; k++) {

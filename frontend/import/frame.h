@@ -6,7 +6,7 @@
  * nodes become one module.  After that module has run, its results are arrays of the frame.  If a deferred node needs
  * the content of such an array, the array is a constant in the next segments.  Then the next segment is imported.  If
  * the body of a node (of a Loop, for example) needs the contents of values that the body itself computes, the caller,
- * plugin/compiler/segments.c, runs that body with a frame of its own. */
+ * plugin/compiler/interpreter.c, runs that body with a frame of its own. */
 #ifndef FRONTEND_IMPORT_FRAME_H
 #define FRONTEND_IMPORT_FRAME_H
 

@@ -114,7 +114,7 @@ STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char
 /* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.
  */
 const char *onnx_element_name(arena *a, const char *sequence, uint32_t k);
-/* Returns true if the name is that of an input of a function which the function's call leaves out, so that it has no
+/* Returns true if the name is an input of a function and the call of that function leaves it out, so that it has no
  * value. */
 bool onnx_frame_leaves_out(const onnx_frame *f, const char *name);
 
@@ -139,9 +139,9 @@ typedef struct onnx_array_use {
 
 /* Returns true if an array of this shape is a short list of integers or truth values, whose elements can be symbols. */
 bool onnx_holds_sizes(const shape *s);
-/* Returns the shape of the parameter by which the caller tells the value of one element of an array:
- * u8[element,0], an empty array whose first extent is that value.  Each told element has a parameter of its
- * own, since the product of two values may be larger than the size of an array may be. */
+/* Returns the shape of the parameter by which the caller tells the value of one element of an array: u8[element,0], an
+ * empty array whose first extent is that value.  Each told element has a parameter of its own, since an array whose
+ * extents are two such values may be too large. */
 shape onnx_told_shape(dim element);
 
 typedef struct onnx_array_uses {

@@ -115,8 +115,8 @@ typedef struct onnx_op_usage {
   const onnx_op_row *row; /* NULL if the operator is unknown */
   uint64_t count;         /* the number of nodes that use it */
 } onnx_op_usage;
-/* Lists every operator version that the model uses, including functions and subgraphs, once each.  The list is on the
- * arena, sorted by domain and name. */
+/* Lists every operator version that nodes of the model, its functions and subgraphs use, once each; calls of functions
+ * are not listed.  The list is on the arena, sorted by domain and name. */
 STATUS_MUST_USE status onnx_list_ops(arena *a, const onnx_model *m, onnx_op_usage **out, uint32_t *n);
 
 #endif

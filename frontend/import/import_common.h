@@ -46,8 +46,8 @@ hlo_value onnx_binary_dim(hlo_builder *b, hlo_op op, hlo_value x, dim d);
  * `axis`. */
 STATUS_MUST_USE status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y);
 
-/* Returns input k, an array of indices into a dimension of extent `size`, with negative indices, which count from the
- * end, converted to [0, size).  Indices outside of [-size, size) are errors, as with onnx_check. */
+/* Returns input k, an array of indices into a dimension of extent `size`, as indices in [0, size): negative indices,
+ * which count from the end, are converted.  Indices outside of [-size, size) are errors, as with onnx_check. */
 STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, dim size, hlo_value *out);
 /* Like onnx_indices, but the last dimension of input k holds tuples of `count` indices; index j of a tuple is one into
  * a dimension of extent sizes[j]. */

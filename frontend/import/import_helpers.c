@@ -123,8 +123,8 @@ hlo_value onnx_f32_array(const onnx_node *n, const float *values, int rank, cons
   return array_of(n, DTYPE_F32, values, rank, dims);
 }
 
-/* The explicit clamp is needed for integers of less than 8 bits; HLO's conversion to other integers saturates anyway.
- */
+/* The conversion to an integer type saturates, too.  The explicit clamp makes the form by which passes recognise a
+ * quantisation (hlo/analysis/quantized.h). */
 hlo_value onnx_saturate(hlo_builder *b, hlo_value x, hlo_value zero_point, dtype to) {
   hlo_value y = hlo_unary(b, HLO_ROUND, x);
   if (zero_point.def) {

@@ -8,9 +8,9 @@
  *
  * The caller, import.c, has checked the number of inputs and outputs and the element types (onnx_types.def).  After the
  * importer returns, the caller checks n->b->error and puts the node's label before the message.  Dimensions are
- * constants, unless the operator's row says `open` (symbolic.h).  Values that are computed from constants alone have
- * been folded to constants; importers read these by the functions onnx_const_*.  Messages name inputs as the standard
- * does. */
+ * constants, unless the operator's row says `open` (symbolic.h).  Values of up to 64 KiB that are computed from
+ * constants alone have been folded to constants; importers read these by the functions onnx_const_*.  Messages name
+ * inputs as the standard does. */
 #ifndef FRONTEND_IMPORT_IMPORTER_H
 #define FRONTEND_IMPORT_IMPORTER_H
 
@@ -26,7 +26,8 @@ struct onnx_node {
   arena *arena; /* the arena of the module that is built */
   onnx_scope *scope;
   uint32_t n_in, n_out; /* the numbers of inputs and outputs that the node lists */
-  const hlo_value *in;  /* entries up to max_inputs of the operator's row; def is NULL for an absent input */
+  const hlo_value *in;  /* has an entry for each input up to max_inputs of the operator's row; def is NULL for an absent
+                           input */
   hlo_value *out;       /* to be set by the importer, except that outputs which the node does not have may be unset */
 };
 

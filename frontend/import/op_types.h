@@ -12,7 +12,7 @@ typedef struct onnx_op_types {
   const char *inputs, *outputs, *types;
 } onnx_op_types;
 
-/* Returns the types of an operator version, or NULL if onnx_types.def does not have it, as is the case for experimental
+/* Returns the types of an operator version, or NULL if onnx_types.def does not have it, for example for experimental
  * operators that ONNX has withdrawn. */
 const onnx_op_types *onnx_op_types_of(const onnx_op_row *row);
 const onnx_op_types *onnx_op_types_rows(uint32_t *n);

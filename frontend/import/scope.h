@@ -1,5 +1,5 @@
 /* scope.h - how names are looked up while a segment of a graph is imported.  Only files of frontend/import/ and
- * importers of control flow and sequences include it. */
+ * importers of control flow, of sequences and of dynamic dimensions (sizes.h) include it. */
 #ifndef FRONTEND_IMPORT_SCOPE_H
 #define FRONTEND_IMPORT_SCOPE_H
 

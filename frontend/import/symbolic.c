@@ -19,8 +19,8 @@ typedef struct resolution {
   status failed;
 } resolution;
 
-/* Returns the definition of a symbol as a dim of symbols without definitions, or the symbol if it has none.  A later
- * definition never contains a symbol that has an earlier one, so the recursion ends. */
+/* Returns the definition of a symbol as an expression of symbols that have no definition, or the symbol itself if it
+ * has none.  A later definition never contains a symbol that has an earlier one, so the recursion ends. */
 static dim resolve(void *data, dim symbol) {
   resolution *r = data;
   for (uint32_t k = 0; k < r->definitions->n && !r->failed; k++) {

@@ -197,9 +197,10 @@ static status define_scope(check *c, scope *s) {
 
 /* --- uses --- */
 
-/* Finds the definition of a name that node `at` of scope s reads; returns false if there is none.  *where is the scope
- * that defines it, and *from the index of the defining node, or -1 for an input or initializer.  *to is the index, in
- * *where, of the node that reads the name or contains the subgraph that reads it. */
+/* Finds the definition of a name that node `at` of scope s reads; returns false if there is none.  `at` is s->n_nodes
+ * for a name that is an output of s.  *where is the scope that defines it, and *from the index of the defining node, or
+ * -1 for an input or initializer.  *to is the index, in *where, of the node that reads the name or contains the
+ * subgraph that reads it. */
 static bool resolve(scope *s, uint32_t at, const char *name, scope **where, int64_t *from, uint32_t *to) {
   for (; s; at = s->at, s = s->parent) {
     uintptr_t def = get_def(s, name);

@@ -19,9 +19,9 @@ STATUS_MUST_USE status contrib_biased(const onnx_node *n, const char *what, hlo_
 /* Returns true if input k is known to be one element, as a scalar or a vector. */
 bool contrib_is_single(const onnx_node *n, uint32_t k);
 
-/* Returns a copy of the node with other inputs and another version, by which the importer of an operator of the
- * standard that has the same attributes can be called.  `in` has as many entries as that operator may have inputs, of
- * which the first n_in are given. */
+/* Returns a copy of the node with other inputs and another version.  With it, the importer of a standard operator that
+ * has the same attributes can be called.  `in` has an entry for each input that this operator may have; the first n_in
+ * of them are given. */
 onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in);
 /* Moves the last dimension of x, the channels, behind the first one, or with `back` from there to the end.  Returns x
  * if its rank is below 3. */

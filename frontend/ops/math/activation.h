@@ -9,8 +9,8 @@ hlo_value onnx_gelu(hlo_builder *b, hlo_value x, bool by_tanh);
 /* Returns x * logistic(alpha * x), in x's type, which is a float. */
 hlo_value onnx_swish(hlo_builder *b, hlo_value x, double alpha);
 /* Sets *y to the activation function with the standard's name (Relu, Tanh, Sigmoid, LeakyRelu, HardSigmoid, HardSwish,
- * Elu, Softplus and others) of x, a float array, in x's type.  p[] has the operator's attributes in the standard's
- * order.  Returns false if there is no such function. */
+ * Elu, Softplus and others) of x, a float array, in x's type.  p[] has the values of the operator's attributes, in the
+ * order of its row in activation.c.  Returns false if there is no such function. */
 bool onnx_activation(hlo_builder *b, const char *name, hlo_value x, const double p[2], hlo_value *y);
 
 #endif

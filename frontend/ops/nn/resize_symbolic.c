@@ -112,9 +112,9 @@ static hlo_value nearest_index(const taps *t, hlo_value x) {
 }
 
 /* If output element i is input element i / k for an integer k from 2 to 8, as when pictures are enlarged k times,
- * returns k, otherwise 0.  The rounding of positions changes at some positions.  The position of an output element is
- * then either exactly one of these or at least 1 / (2 * k) away from them, which is more than the errors of single
- * precision up to 2^18. */
+ * returns k, otherwise 0.  The position of an output element is then either exactly a position at which the rounding
+ * changes, or at least 1 / (2 * k) away from all such positions, which is more than the errors of single precision up
+ * to 2^18. */
 static int64_t stretch(const onnx_node *n, const resize *r, const axis_plan *p) {
   enum { MOST = 8 };
   dim_table *t = onnx_dims(n);

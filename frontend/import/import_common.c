@@ -225,8 +225,8 @@ static bool are_constants(uint32_t n, const dim *dims) {
   return k == n;
 }
 
-/* Returns true if 0 is within all limits.  Elements beyond the sizes of dynamic dimensions are replaced by 0
- * before a check. */
+/* Returns true if 0 is within all limits.  Elements beyond the sizes of dynamic dimensions are replaced by 0 before a
+ * check.  If a limit is 0, there is no check. */
 static bool zero_fits(const onnx_node *n, uint32_t count, const dim *limits) {
   bool fits = true;
   for (uint32_t k = 0; k < count && fits; k++) {

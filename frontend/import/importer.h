@@ -1,5 +1,5 @@
 /* importer.h - the interface of operator importers: the node that an importer gets and the functions that it calls.  A
- * row in onnx_ops.def names the importer, and a file below frontend/ops/ defines it:
+ * row in onnx_ops.def names the importer, and a file below frontend/ops/ defines it, for example:
  *
  *   status onnx_import_relu(onnx_node *n) {
  *     n->out[0] = hlo_binary(n->b, HLO_MAX, n->in[0], hlo_like(n->b, n->in[0], 0));

@@ -80,7 +80,8 @@ bool onnx_sizes_quantize(const onnx_node *n, onnx_sizes *out) {
   return dim_known_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, s->rank), 1) && onnx_sizes_unary(n, out);
 }
 
-/* The rule of Dropout.  It accepts inference only, and no mask output, which would have dynamic dimensions as well. */
+/* The rule of Dropout.  It accepts inference only (versions before 7, which may drop elements, have no rule), and no
+ * mask output, which would have dynamic dimensions as well. */
 bool onnx_sizes_dropout(const onnx_node *n, onnx_sizes *out) {
   const literal *training = onnx_has_in(n, 2) ? hlo_literal(n->in[2]) : NULL;
   bool infers = !onnx_has_in(n, 2) || (training && shape_elements(&training->shape) == 1 && !literal_i64(training, 0));

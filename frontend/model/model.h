@@ -35,7 +35,7 @@ const char *onnx_domain(const char *domain);
 typedef struct onnx_function {
   const Onnx__FunctionProto *proto;
   onnx_opsets opsets;      /* its own imports, or the model's if it has none */
-  uint64_t expanded_nodes; /* the number of nodes of its body after all calls in it are inlined */
+  uint64_t expanded_nodes; /* the number of nodes of its body, with those of subgraphs and of called functions */
 } onnx_function;
 
 /* A loaded model.  It and everything that it points to is on the arena on which it was loaded; callers must not change

@@ -7,9 +7,9 @@
 struct onnx_folder;
 
 /* The bytes of a model and where they come from.  What the members point to lives as long as the arena on which the
- * source was opened. */
+ * source was opened, but the bytes of a model in memory belong to the caller. */
 typedef struct onnx_source {
-  const char *name; /* for messages: the path, or "model" */
+  const char *name; /* for messages: the path of the file, or another name for the bytes, such as "model" */
   const uint8_t *bytes;
   size_t size;
   /* The folder of the model's file; NULL for a model in memory, whose external data is refused. */

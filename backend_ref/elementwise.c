@@ -30,7 +30,7 @@ MATH1(neg, -x)
 MATH1(sign, x > 0 ? 1 : x < 0 ? -1 : x)
 KERNEL1(sqrt_f32, float, float, sqrtf(x))
 KERNEL1(sqrt_f64, double, double, sqrt(x))
-/* rsqrt rounds twice, as other targets do, since their results must have the same bits. */
+/* rsqrt rounds twice, since other targets do so, and all targets must compute the same bits. */
 KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
 

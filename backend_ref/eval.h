@@ -27,9 +27,9 @@ STATUS_MUST_USE status ref_eval(const hlo_instr *i, const literal *operands, are
 STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots);
 
 /* Evaluates an instruction whose operands are constants, for hlo_builder.eval and the folding pass.  Fails with
- * STATUS_UNSUPPORTED for instructions that are not worth folding: large broadcasts, iotas and random bits, whose
- * results need more memory than the instructions; contractions that take long; and instructions that call computations,
- * since these may loop forever. */
+ * STATUS_UNSUPPORTED for instructions that cannot be evaluated (ref_supports, symbolic dimensions), and for those that
+ * are not worth folding: large broadcasts, iotas and random bits, whose results need more memory than the instructions;
+ * contractions that take long; and instructions that call computations, since these may loop forever. */
 hlo_eval_fn ref_fold;
 
 #endif

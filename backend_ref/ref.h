@@ -17,7 +17,7 @@ typedef struct ref_call {
   const literal *in; /* the operands, [n_operands] */
   literal *out;      /* the results, [n_results]; the caller sets their shapes, the operation their data */
   arena *a;          /* the arena of the results */
-  arena **scratch;   /* the arena of temporary memory, which ref_scratch makes and returns */
+  arena **scratch;   /* the arena of temporary memory, which ref_scratch makes and returns; NULL before that */
   /* pool, in_slots and out_slots are NULL if an instruction that calls no computation is evaluated alone */
   ref_pool *pool;
   ref_slot **in_slots;
@@ -101,8 +101,9 @@ bool ref_is_nan(ref_class c, const void *x);
 
 /* --- elementwise and reduction kernels --- */
 
-/* Computes out[k] = f(x[k], y[k]) for k < n. x, y and out are of one class; `bits` is the width of the element type,
- * which shifts need. */
+/* Computes out[k] = f(x[k], y[k]) for k < n, or f(x[k]) if the operation has one operand; then y is NULL.  x, y and out
+ * are of one class, but kernels whose results are pred write uint8_t.  `bits` is the width of the element type, which
+ * shifts need. */
 typedef void ref_kernel(const void *x, const void *y, void *out, int64_t n, int bits);
 /* These return NULL if there is no kernel for the operation; ref_complex_kernel is for class c128. */
 ref_kernel *ref_binary_kernel(hlo_op op, ref_class c);

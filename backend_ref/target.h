@@ -6,7 +6,7 @@
 
 #include "runtime/program/target.h"
 
-extern const rt_target ref_target;     /* named "ref"; uses host memory and one thread */
+extern const rt_target ref_target;     /* named "ref"; uses host memory, and one thread for each thunk */
 extern const rt_compiler ref_compiler; /* runs no passes, so that the module runs as it is given */
 extern const rt_backend ref_backend;
 

@@ -2,8 +2,8 @@
  * emulates the threads.
  *
  * The header is C99 and includes no other file of onnx-xla.  emit/kernel/block.h writes code for both.  Every change of
- * this file must raise RT_BLOCK_ABI (tests/abi/test-kernel-abi), which programs state for each of their kernels, so
- * that a kernel that was compiled for another version is refused.
+ * a declaration here must raise RT_BLOCK_ABI (tests/abi/test-kernel-abi).  Programs state that number for each of their
+ * kernels, so that a kernel that was compiled for another version is refused.
  *
  * The grid of a kernel is [0, steps).  `steps` is stored with the kernel: as a number, or as an expression if sizes are
  * arguments.  A launch has blocks of equally many threads.  Each step is computed by `step_threads` neighbouring
@@ -24,10 +24,9 @@
  *   .visible .entry k(.param .align 8 .b8 buffers[8 * n], .param .align 8 .b8 args[8 * m], .param .u64 steps)
  *
  * `buffers` has n addresses of global memory, each a multiple of RT_KERNEL_ALIGN (kernel_abi.h): one for each operand,
- * in order, then one for each result, then one for scratch memory if the kernel needs any, and one for
- * counters if it needs any.  `args` has the integer
- * arguments of the call; a kernel without arguments still has room for one, which it does not read.  Kernels do not ask
- * whether the run was cancelled, so `buffers` has no entry for that. */
+ * in order, then one for each result, then one for scratch memory if the kernel needs any, and one for counters if it
+ * needs any.  `args` has the integer arguments of the call; a kernel without arguments still has room for one, which it
+ * does not read.  Kernels do not ask whether the run was cancelled, so `buffers` has no entry for that. */
 #ifndef RUNTIME_BLOCK_ABI_H
 #define RUNTIME_BLOCK_ABI_H
 
@@ -72,10 +71,10 @@ struct rt_block_thread {
    * accesses. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
   /* Asynchronous copies to shared memory: the thread goes on while they are under way.  `copy` begins a copy of `bytes`
-   * bytes (4, 8 or 16) to an address that is a multiple of `bytes`: it copies the first `live` bytes of `from` and
-   * writes zeros behind them.  `commit` makes one group of the copies that the thread has begun since its last
-   * `commit`.  `await` returns when all groups of the thread have arrived except the `groups` latest; until then the
-   * bytes at `to` are undefined.  A thread must wait for all its copies before it ends. */
+   * bytes (4, 8 or 16) to `to`, a multiple of `bytes`: it copies the first `live` bytes of `from` and writes zeros
+   * behind them.  `commit` makes one group of the copies that the thread has begun since its last `commit`.  `await`
+   * returns when all groups of the thread have arrived except the `groups` latest ones.  Until the group of a copy has
+   * arrived, the bytes at `to` are undefined.  A thread must wait for all its copies before it ends. */
   void (*copy)(rt_block_thread *t, void *to, const void *from, int32_t bytes, int32_t live);
   void (*commit)(rt_block_thread *t);
   void (*await)(rt_block_thread *t, int32_t groups);

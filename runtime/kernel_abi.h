@@ -1,8 +1,8 @@
 /* kernel_abi.h - how a compiled kernel is called, and what it may call.
  *
  * The header is C99 and includes no other file of onnx-xla, so that other programs can load or link the objects of a
- * program.  Every change of this file or of kernel_externals.def must raise RT_KERNEL_ABI (tests/abi/test-kernel-abi).
- */
+ * program.  Every change of a declaration here or in kernel_externals.def must raise RT_KERNEL_ABI
+ * (tests/abi/test-kernel-abi). */
 #ifndef RUNTIME_KERNEL_ABI_H
 #define RUNTIME_KERNEL_ABI_H
 

@@ -9,7 +9,7 @@
 #include "runtime/exec/check_buffers.h"
 #include "runtime/program/sizes.h"
 
-/* The most bytes of an arena, so that sums of offsets and sizes stay far below 2^64. */
+/* The most bytes of all slots together, so that sums of offsets and sizes stay far below 2^64. */
 #define MOST_BYTES ((uint64_t)1 << 60)
 
 #define ABOUT_SHAPE (STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE)

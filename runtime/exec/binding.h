@@ -10,8 +10,7 @@
 /* Binds the program to inputs of these shapes, one for each parameter.  The error is INVALID_ARGUMENT with
  * STATUS_ABOUT_SHAPE if the shapes do not fit the parameters or a guard does not hold.  Everything that depends on
  * sizes is checked as for a program of one set of sizes: a damaged program gives an error, and no thunk touches memory
- * outside of its buffers.
- * Many threads may bind one executable at once.  Bindings count in the executable's budget. */
+ * outside of its buffers.  Many threads may bind one executable at once.  Bindings count in the executable's budget. */
 STATUS_MUST_USE status rt_bind(const rt_executable *e, const shape *inputs, rt_binding **out);
 /* Must not be called while a run uses the binding.  NULL is allowed. */
 void rt_binding_destroy(rt_binding *b);

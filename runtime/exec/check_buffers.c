@@ -37,8 +37,7 @@ bool rt_buffer_reach(const rt_buffer *b, int64_t *bytes) {
   return !__builtin_mul_overflow(last + 1, (int64_t)dtype_bytes(b->type), bytes);
 }
 
-/* Checks that the buffer is inside its space (the run's arena, a constant, an input or an output) and aligned to its
- * element type. */
+/* Checks that the buffer is inside its space (rt_space) and aligned to its element type. */
 static status check_buffer(const rt_program *p, const rt_buffer *b) {
   int64_t bytes;
   uint64_t space = space_bytes(p, b);

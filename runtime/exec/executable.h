@@ -6,7 +6,7 @@
 #include "runtime/program/target.h"
 
 typedef struct rt_load_options {
-  mem_budget *budget; /* counts the memory of the executable, and that of arenas which are kept for later runs */
+  mem_budget *budget;              /* counts the host's memory of the executable and of the arenas of runs */
   const rt_code_cache *code_cache; /* see rt_target.load_code */
 } rt_load_options;
 
@@ -15,8 +15,8 @@ typedef struct rt_load_options {
 STATUS_MUST_USE status rt_executable_create(const rt_program *p, const rt_target *target,
                                             const rt_load_options *options, rt_executable **out);
 void rt_executable_destroy(rt_executable *e);
-/* Returns how many bytes of memory the executable takes now: thunks, loaded code, and the arenas that are kept for
- * later runs; if none is kept yet, one arena counts. */
+/* Returns how many bytes of memory the executable takes now: thunks, loaded code, and the memory that is kept for later
+ * runs (rt_run_memory); if none is kept yet, one arena counts.  Constants do not count. */
 uint64_t rt_executable_bytes(rt_executable *e);
 const rt_program *rt_executable_program(const rt_executable *e);
 const rt_target *rt_executable_target(const rt_executable *e);

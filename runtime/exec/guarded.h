@@ -1,5 +1,5 @@
-/* guarded.h - memory between pages that must not be accessed, for checked runs (check_memory.h).  An access to these
- * pages, or a write to memory that guarded_protect made read-only, is recorded, and the program continues. */
+/* guarded.h - memory between pages that must not be accessed, for checked runs (check_memory.h).  The first access to
+ * these pages, or write to memory that guarded_protect made read-only, is recorded, and the program continues. */
 #ifndef RUNTIME_EXEC_GUARDED_H
 #define RUNTIME_EXEC_GUARDED_H
 

@@ -13,7 +13,7 @@ enum {
 typedef struct segment {
   const rt_thunk *first;
   uint32_t n;
-  bool recordable;
+  bool recordable;         /* also false if there are fewer than LEAST_TO_RECORD */
   rt_recording *recording; /* NULL: not recorded yet */
 } segment;
 
@@ -132,7 +132,7 @@ static status add_segment(struct rt_recorder *c, segment new) {
   return NULL;
 }
 
-/* Sets *out to the segment that begins with this thunk, a new one if there is none yet. */
+/* Sets *out to the index of the segment that begins with this thunk, a new one if there is none yet. */
 static status find_segment(const rt_sequence *s, uint32_t first, const rt_run *r, uint32_t *out) {
   struct rt_recorder *c = r->recorder;
   for (uint32_t k = 0; k < c->n; k++) {

@@ -10,7 +10,7 @@
  * as usual until the same addresses are used a second time.
  *
  * Thunks that cannot be recorded (rt_thunk_kind.is_recordable), since the host decides or does their work, run as usual
- * between recordings.  Bodies of control flow have recordings of their own. */
+ * between recordings.  The bodies of control flow that cannot be recorded have recordings of their own. */
 #ifndef RUNTIME_EXEC_RECORDER_H
 #define RUNTIME_EXEC_RECORDER_H
 

@@ -25,7 +25,7 @@ typedef struct rt_run_memory {
  * budget must live as long as the memory. */
 STATUS_MUST_USE status rt_run_memory_create(const rt_device *d, mem_budget *budget, const rt_program *p, size_t bytes,
                                             size_t counter_bytes, rt_run_memory **out);
-/* Makes all counters 0. */
+/* Makes all counters 0.  There must be counters. */
 STATUS_MUST_USE status rt_run_memory_clear_counters(rt_run_memory *m);
 /* NULL is allowed. */
 void rt_run_memory_destroy(rt_run_memory *m);

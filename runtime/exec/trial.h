@@ -8,12 +8,12 @@
 #include "runtime/exec/guarded.h"
 #include "runtime/program/target.h"
 
-/* The kind of numbers that fill undefined bytes: signalling NaNs and large integers, or finite numbers.  Each thunk
- * runs with both, so that results that depend on undefined bytes differ. */
+/* The kind of numbers that fill undefined bytes: signalling NaNs and large numbers, or ordinary finite numbers.  Each
+ * thunk runs with both, so that results that depend on undefined bytes differ. */
 typedef enum wild { WILD_NAN, WILD_FINITE } wild;
 
-/* The mark of a byte.  MARK_FIRST_ORIGIN and higher marks mean that it is undefined because of a thunk (`origin` in
- * check_memory.c). */
+/* The mark of a byte.  MARK_FIRST_ORIGIN + k means that the byte is undefined, and that item k of rt_checker.origins
+ * (check_memory.c) says why. */
 enum { MARK_NEVER_WRITTEN, MARK_DEFINED, MARK_FIRST_ORIGIN };
 
 /* A space that thunks may write (rt_space), with a mark for each of its bytes. */

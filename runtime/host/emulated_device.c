@@ -55,7 +55,8 @@ static status reserve_region(void) {
   return NULL;
 }
 
-/* Sets *out to a new piece in the first gap that has room.  At least one page that nobody may touch is behind it. */
+/* Sets *out to a new piece in the first gap that has room.  Behind each piece is at least one page that belongs to no
+ * piece. */
 static status add_piece(size_t bytes, piece **out) {
   size_t whole = (bytes + MEMORY_ALIGN - 1) / MEMORY_ALIGN * MEMORY_ALIGN, offset = 0;
   piece **at = &pieces;
@@ -136,7 +137,8 @@ struct rt_stream {
   bool busy, ending;
   status failed; /* the first failure since the last wait; the work after it is left out */
   unsigned random;
-  /* Gets the submitted work; NULL: the queue gets it.  Only the thread that submits work accesses this member. */
+  /* The recording that gets the submitted work; NULL if the queue gets it.  Only the thread that submits work accesses
+   * this member. */
   rt_recording *recording;
 };
 

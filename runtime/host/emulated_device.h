@@ -1,11 +1,11 @@
 /* emulated_device.h - a device whose work is done by threads of the host, for targets that run on the host what is
  * meant for a device, and for tests.
  *
- * Its memory can be touched only while work of one of its streams is running: a process that reads or writes it at
- * another time is ended by a signal.  New memory is full of 0xFF bytes, which are NaN in all types of floats.  Each
- * stream has a thread, so work is done some time after it was submitted, as on a real device.  A recording fails if it
- * contains what CUDA forbids in one: waits, and copies from or to host memory, which may be used for something else at
- * the next replay. */
+ * Its memory can be touched only while work of a stream of such a device is running: a process that reads or writes it
+ * at another time is ended by a signal.  New memory is full of 0xFF bytes, which are NaN in f16, bf16, f32 and f64.
+ * Each stream has a thread, so work is done some time after it was submitted, as on a real device.  A recording fails
+ * if it contains a wait, which CUDA forbids in one, an event, or a copy from or to host memory, which may be used for
+ * something else at the next replay. */
 #ifndef RUNTIME_HOST_EMULATED_DEVICE_H
 #define RUNTIME_HOST_EMULATED_DEVICE_H
 
@@ -33,8 +33,8 @@ STATUS_MUST_USE status rt_emulated_submit_thunk(const rt_thunk *t, const rt_run 
 /* Returns a hash of the addresses and sizes that the work of the thunk depends on. */
 uint64_t rt_emulated_fingerprint(const rt_thunk *t, const rt_run *r);
 /* Fails unless all buffers of the thunk are in memory of devices of this kind, and its fingerprint is what it was when
- * the work was submitted.  Without this check both faults would go unnoticed here, but not on a real device: it cannot
- * access host memory, and a recording uses the addresses and sizes with which it was made. */
+ * the work was submitted.  Both faults would go unnoticed on the host, but not on a real device: it cannot access host
+ * memory, and a recording uses the addresses and sizes with which it was made. */
 STATUS_MUST_USE status rt_emulated_check_thunk(const rt_thunk *t, const rt_run *r, uint64_t fingerprint);
 
 /* Returns true if all of these bytes are in one piece of memory that a device of this kind has allocated.  Returns true

@@ -6,8 +6,9 @@
 
 #include "base/status.h"
 
-/* Returns an error if this machine cannot run code that was compiled for `cpu`, a text of emit_target_text: the triple,
- * LLVM's name of the processor, features, lanes.  It is "" for a program without code, which runs anywhere. */
+/* Returns an error if this machine cannot run code that was compiled for `cpu`, a text of emit_target_text such as
+ * "x86_64-linux-gnu znver4 +avx2,+fma 8": the triple, LLVM's name of the processor, features, lanes, and perhaps
+ * further words.  It is "" for a program without code, which runs anywhere. */
 STATUS_MUST_USE status rt_processor_check(const char *cpu);
 
 /* Returns true if code that was compiled for `cpu` calls functions of the library that compiled it

@@ -28,8 +28,9 @@ typedef struct rt_patch {
   uint64_t S, P, G;
   int64_t addend;
   bool external; /* whether the symbol is not in the object */
-  /* On RISC-V a patch of the lower half of an address names, as its symbol, the instruction with the upper half.  This
-   * is the patch of that instruction.  NULL if it has none, and for all other patches. */
+  /* On RISC-V a patch of the lower half of an address names, as its symbol, the instruction with the upper half.
+   * `high` is the patch of that instruction, or NULL if that instruction is not patched.  It is NULL for all other
+   * patches. */
   const struct rt_patch *high;
 } rt_patch;
 

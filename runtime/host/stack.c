@@ -23,8 +23,8 @@ static void find_stack(void) {
   pthread_attr_destroy(&attributes);
 }
 
-/* Returns true if the stack has room.  A stack that is not the thread's own, such as a coroutine's, is assumed to have
- * room. */
+/* Returns true if the stack has room for `bytes` more bytes.  A stack that is not the thread's own, such as a
+ * coroutine's, is assumed to have room. */
 static bool has_room(size_t bytes) {
   uintptr_t here = (uintptr_t)__builtin_frame_address(0);
   if (!lowest) {

@@ -7,8 +7,10 @@
  *   caller: write loop; open = 1; seq++; wake sleeping workers | work | open = 0; wait until inside == 0
  *   worker: if seq changed: inside++; if open: work; inside--
  *
- * The loop may be written only while open == 0 and inside == 0.  It is read only between inside++ and inside-- after
- * open was seen as 1.  Both flags are sequentially consistent, so that one side always sees the other. */
+ * The caller writes the loop only while open == 0, after it has seen inside == 0.  A worker reads the loop only between
+ * inside++ and inside--, after it has seen open == 1 there.  Both flags are sequentially consistent, so that one side
+ * always sees the other: a worker that enters after the caller saw inside == 0 sees open == 0 until the next loop is
+ * written. */
 #include "runtime/host/thread_pool.h"
 
 #include <assert.h>

@@ -15,15 +15,16 @@ void rt_thread_pool_destroy(rt_thread_pool *p);
 /* Returns 1 for NULL. */
 uint32_t rt_thread_pool_threads(const rt_thread_pool *p);
 
-/* Calls fn(data, begin, end) for ranges that cover [0, n), on several threads, and returns when all are done.  `grain`
- * is the smallest size of a range.  The caller does all work alone if n is less than 2*grain, or if the pool is busy
- * with another caller's loop or with a loop from which this function is called.  So no caller waits for another's loop,
- * and no core is idle because of such a wait. */
+/* Calls fn(data, begin, end) for ranges that cover [0, n), on several threads, and returns when all are done.  Ranges
+ * have at least `grain` elements, except the last one of a thread's share.  The caller does all work alone if n is less
+ * than 2*grain, if the pool is busy with another caller's loop or with a loop from which this function is called, or if
+ * the process was forked after the pool was made.  So no caller waits for another's loop, and no core is idle because
+ * of such a wait. */
 void rt_parallel_for(rt_thread_pool *p, int64_t n, int64_t grain, void (*fn)(void *data, int64_t begin, int64_t end),
                      void *data);
 
-/* Like rt_parallel_for, but within a run's budget: each range takes some milliseconds, and none begins after the budget
- * has expired.  Then the failure of budget_check is returned. */
+/* Like rt_parallel_for, with the pool of the run.  If the run has a budget, ranges are divided further into parts of
+ * some milliseconds, and no part begins after the budget has expired.  Then the failure of budget_check is returned. */
 STATUS_MUST_USE status rt_parallel_run(const rt_run *r, int64_t n, int64_t grain,
                                        void (*fn)(void *data, int64_t begin, int64_t end), void *data);
 

@@ -19,8 +19,9 @@ typedef struct rt_image {
   /* The model itself, if it must be compiled in parts (segments) while it runs; empty if the programs are sufficient.
    */
   rt_span source;
-  /* Another image that has some of the constants of this one, and has no base itself.  It is found by its producer
-   * text, and its constants by their names.  NULL if there is none. */
+  /* Another image, with one program and no base of its own, which has some of the constants of this one; NULL if there
+   * is none.  A file names its base by the producer text and the identity of the base.  When a file is written, a
+   * constant is left to the base if the base has one of the same name and size. */
   const struct rt_image *base;
   uint64_t identity; /* a checksum of the file; only an image that was read has it */
 } rt_image;
@@ -32,12 +33,13 @@ typedef struct rt_image_finder {
   void *data;
 } rt_image_finder;
 
-/* Writes a new file beside `path` and renames it, so that there is never a partial file.  Equal constants are stored
- * once. */
+/* Writes a new file beside `path` and renames it, so that there is never a partial file.  If `path` is no regular file
+ * (a pipe, /dev/full), the image is written to it directly.  Equal constants are stored once. */
 STATUS_MUST_USE status rt_image_write(const rt_image *image, const char *path);
 /* Writes to an open stream, which stays open and need not be a file. */
 STATUS_MUST_USE status rt_image_write_stream(const rt_image *image, FILE *f);
-/* Like rt_image_write, for a path relative to an open folder.  Only the file's owner can read it. */
+/* Like rt_image_write, for a path relative to an open folder, where whatever is at the path is replaced.  Only the
+ * file's owner can read the file. */
 STATUS_MUST_USE status rt_image_write_at(const rt_image *image, int folder, const char *path);
 /* Maps the file until the arena is destroyed.  With verify_constants, the constants are read to verify their checksums;
  * otherwise they are only mapped. */

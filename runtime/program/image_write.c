@@ -30,7 +30,7 @@ typedef struct pool {
 typedef struct writing {
   arena *a;
   pool constants, code;
-  str_map seen; /* maps the hash of a span, as text, to a copy of its item */
+  str_map seen; /* maps the section, hash and size of a span, as text, to a copy of its item */
   /* the program of the base (rt_image.base), whose constants are not written again; NULL if there is no base */
   const rt_program *base;
 } writing;

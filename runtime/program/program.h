@@ -20,14 +20,14 @@ typedef struct rt_size_node {
   uint8_t op;   /* a dim_kind: DIM_SYMBOL, or DIM_ADD to DIM_NEG */
   rt_size a, b; /* the operands; for DIM_SYMBOL the symbol is the size of dimension b of parameter a */
   /* For DIM_SYMBOL, what the dimension is called in messages: a symbol of the model, or an expression of one, such as
-   * 32*width.  Other nodes may have no name, which is NULL or "". */
+   * 32*width.m for a width that must be a multiple of 32.  Other nodes may have no name, which is NULL or "". */
   const char *name;
 } rt_size_node;
 
 /* A condition on sizes (base/dim/guard.h): the program is right only for sizes at which it holds. */
 typedef struct rt_guard {
   uint8_t relation;   /* a dim_relation */
-  rt_size a, b;       /* their values may be negative */
+  rt_size a, b;       /* the sizes that are compared; their values may be negative */
   const char *text;   /* such as "seq <= 512" */
   const char *source; /* who asked for it: the label of an ONNX node, or the name of a pass */
 } rt_guard;
@@ -97,7 +97,8 @@ struct rt_thunk {
   const char *operation;
   const uint32_t *nodes;
   uint32_t n_nodes;
-  /* the index in `nodes` of the node that is a contraction, which takes most of the time; n_nodes if there is none */
+  /* for a fusion with a contraction: the index in `nodes` of the node from which the contraction comes (the other nodes
+   * belong to its epilogue); n_nodes for other thunks */
   uint32_t contraction;
   uint32_t n_inputs, n_buffers;
   rt_buffer *buffers; /* the inputs, the outputs, scratch memory if the kind needs any, and counters if it needs any */
@@ -133,7 +134,8 @@ typedef struct rt_io {
   uint32_t told, element;
   /* Whether this result is a size: the number of elements of result `sized` that are defined along its dimension
    * `axis`.  A size is s64[] and at most the extent that the shape of result `sized` has there.  Sizes come after all
-   * other results, and only the session uses them. */
+   * other results.  They are no outputs of the model, and only serve to tell the extents of outputs
+   * (rt_program_extents). */
   bool is_size;
   uint32_t sized;
   uint8_t axis;
@@ -158,7 +160,7 @@ typedef struct rt_program {
   /* Names of the constants, by which the programs of a session share them (weight_pool.h).  The name of a constant that
    * is not shared is empty.  The array may be NULL. */
   rt_span *names;
-  rt_span *code;       /* object files */
+  rt_span *code;       /* object files; for GPUs also PTX, or bundles (code_bundle.h) */
   rt_span *code_names; /* names of the code, which identify its contents; may be NULL */
   rt_node *nodes;      /* the nodes of the model from which thunks were compiled, each once */
   uint64_t arena_bytes;

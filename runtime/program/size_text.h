@@ -10,7 +10,8 @@
 /* Returns true if node k of the program's sizes is the size of a dimension of an input.  The node's name is a symbol of
  * the model or an expression, such as 32*height.m for a height that must be a multiple of 32. */
 bool size_is_symbol(const rt_program *p, uint32_t k);
-/* Writes where symbol k comes from, such as "ids[1], mask[1]": all dimensions of inputs that are equal to it. */
+/* Writes where symbol k comes from, such as "ids[1], mask[1]": all dimensions of inputs that are equal to it, and all
+ * elements of inputs, such as "element shape[0]". */
 void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k);
 /* Returns true if the definition makes its symbol a number. */
 bool size_is_pin(const rt_definition *d);

@@ -19,7 +19,7 @@ static inline shape rt_any_sizes(shape s) {
   return s;
 }
 
-/* Checks nodes, guards, slots and the shapes of parameters and results, which may come from a damaged file.  Thunks are
+/* Checks the nodes, guards, slots, parameters and results of a program, which may come from a damaged file.  Thunks are
  * not looked at. */
 STATUS_MUST_USE status rt_sizes_check(const rt_program *p);
 

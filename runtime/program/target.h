@@ -13,8 +13,9 @@
 #include "base/tensor/literal.h"
 #include "runtime/program/program.h"
 
-/* The version of the interface between a backend and this library.  It is incremented with every change of this file or
- * of program.h that concerns backends (tests/abi/test-backend-abi). */
+/* The version of the interface between a backend and this library.  It is incremented with every change of a
+ * declaration in this file, in program.h or in compile_options.def that concerns backends (tests/abi/test-backend-abi).
+ */
 enum { RT_ABI = 29 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
@@ -99,8 +100,8 @@ struct rt_device {
   /* The type and id of the device in DLPack, by which callers recognise arrays that lie in its memory.  The type is 0
    * if DLPack has none for this device. */
   int32_t type, id;
-  /* Sets *out to memory for at least one byte, aligned to 256.  The first call opens the device, so it may fail because
-   * there is none. */
+  /* Sets *out to `bytes` bytes of memory (at least 1), aligned to 256.  The first call opens the device, so it may fail
+   * because there is none. */
   status (*allocate)(const rt_device *d, size_t bytes, void **out);
   /* No work that uses the memory may be left to do. */
   void (*release)(const rt_device *d, void *memory, size_t bytes);
@@ -109,8 +110,8 @@ struct rt_device {
   void (*destroy_stream)(rt_stream *s);
   /* Puts a copy into the queue.  Memory of the host must neither change nor be freed until `await` has returned. */
   status (*copy)(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);
-  /* Waits until all work of the stream is done, also if a part of it fails.  Returns its first failure, or that of the
-   * budget, which may be NULL. */
+  /* Waits until all work of the stream is done, also if a part of it fails, and returns its first failure.  If the
+   * budget expires before that, returns the budget's failure, while work may be left to do.  The budget may be NULL. */
   status (*await)(rt_stream *s, const mem_budget *budget);
   /* The next four functions are for recordings, and NULL if the device has none.  From record_begin to record_end,
    * launches and copies on the device that are put into the stream are recorded instead of done, and nothing else may
@@ -223,7 +224,7 @@ typedef struct rt_compile_options {
 /* A part of the report: which config (algorithm with its parameters) computes one contraction, and how long other
  * configs took. */
 typedef struct rt_tuned {
-  const char *what;   /* the label of the thunk that computes the contraction */
+  const char *what;   /* the nodes from which the contraction comes, and its description */
   const char *winner; /* the chosen config, such as "library:p4" */
   const char *times;  /* microseconds, such as "library:p4=123.40,kernel=400.10"; "" if nothing was measured */
   const char *how;    /* how the config was chosen: "timed", "log", "estimate", ... (autotune_decision.how) */
@@ -232,7 +233,7 @@ typedef struct rt_tuned {
 /* Facts about a compilation.  Numbers that a target does not know remain 0. */
 typedef struct rt_report {
   uint32_t hlo_before, hlo_after; /* the number of instructions */
-  uint32_t fusions;               /* the number of fusions, and of contractions with an epilogue */
+  uint32_t fusions;               /* the number of fusions of all kinds; a contraction with an epilogue is one */
   uint32_t convolutions, fused_convolutions, dots, fused_dots, lone_elementwise;
   uint32_t kernels, kernels_unique, thunks;
   uint32_t kernels_found; /* the number of unique kernels that other programs had compiled */
@@ -244,12 +245,14 @@ typedef struct rt_report {
   const char *llvm, *assembly, *buffers;
   /* About the contractions that were tuned; the list `tuned` is on the arena. */
   uint32_t n_algorithms; /* the largest number of configs of one contraction */
-  /* n_tuned: tuned contractions; n_timed: those of them that were measured in this compilation */
+  /* n_tuned: tuned contractions; n_timed: how many different ones were measured in this compilation (equal ones count
+   * once) */
   uint32_t n_tuned, n_timed;
   uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions for which RT_TUNE_FAST may find other configs */
   rt_tuned *tuned;
   double seconds_tuning;
-  const char *warning; /* on the arena: why the tuning log cannot be used; NULL if it can */
+  const char *warning; /* on the arena: why the tuning log cannot be used, or why nothing is measured; NULL if neither
+                          is the case */
 } rt_report;
 
 typedef struct rt_compiler {

@@ -16,8 +16,8 @@ uint32_t rt_program_inputs(const rt_program *p);
 /* Returns true if the program has n inputs, and all of its other parameters tell contents. */
 bool rt_program_takes_inputs(const rt_program *p, uint32_t n);
 
-/* Returns the shape of a parameter that tells an element of this input.  Its first dimension is -1 if the element is
- * not known (data is NULL) or cannot be a size. */
+/* Returns the shape that the parameter `io`, which tells an element of `input`, has for this input.  Its first
+ * dimension is -1 if the element is not known (input->data is NULL) or cannot be a size. */
 shape rt_told_shape(const rt_io *io, const literal *input);
 
 /* Returns the contents of input k, on the arena, as the shapes of parameters tell them; NULL if no parameter tells

@@ -8,16 +8,16 @@
 
 enum { ALIGN = 64 };
 
-/* The arena of a mapped file, and how many arrays of the pool are in the file. */
+/* The arena to which registered arrays belong, and how many of them are in the pool. */
 typedef struct owner {
-  arena *mapped;
+  arena *mapped; /* NULL if the caller of rt_weight_pool_register owns the data */
   uint32_t arrays;
 } owner;
 
 typedef struct array {
   struct array *next;
   void *data;
-  owner *owner; /* NULL if the pool owns the data */
+  owner *owner; /* NULL if the pool allocated the data */
   uint64_t bytes, hash;
   uint32_t references;
   size_t name_size;
@@ -222,7 +222,7 @@ static rt_io *keep_io(arena *a, uint32_t n, const rt_io *from) {
   return io;
 }
 
-/* The following functions must copy what each pointer of a thunk points to. */
+/* keep_sequence must copy what each pointer of a thunk points to. */
 _Static_assert(sizeof(void *) != 8 || sizeof(rt_thunk) == 136, "rt_thunk has changed: does it have a new pointer?");
 
 static rt_sequence keep_sequence(arena *a, const rt_sequence *from) {

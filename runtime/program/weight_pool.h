@@ -1,9 +1,9 @@
 /* weight_pool.h - arrays that the programs of one session share: constants, above all packed weights, which are large
- * and the same for all input shapes, and the code of kernels that do not depend on shapes.
+ * and the same for all input shapes, and object code, in which a program finds kernels that earlier programs compiled.
  *
- * An array has a name: bytes that identify its contents.  Names are the same in every process with the same model, and
- * programs in files contain them.  Arrays that no program retains are freed at the next collection.  Programs are
- * compiled one at a time. */
+ * An array has a name: bytes that identify its contents.  Names are the same in every process with the same model and
+ * secret, and programs in files contain them.  Arrays that no program retains are freed at the next collection.  The
+ * functions take no lock: only one thread at a time may use a pool. */
 #ifndef RUNTIME_PROGRAM_WEIGHT_POOL_H
 #define RUNTIME_PROGRAM_WEIGHT_POOL_H
 
@@ -50,9 +50,10 @@ rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 typedef bool rt_weight_pool_match(void *data, rt_span name);
 rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data);
 
-/* Registers constants and code of a program in a mapped file as shared arrays, unless their names exist already.
- * Returns true if any array was registered.  Then the pool owns the arena on which the file is mapped, and destroys it
- * when the last of these arrays is freed. */
+/* Registers constants and code of a program as shared arrays, unless their names exist already.  Their memory is not
+ * copied.  It belongs to the arena `mapped`, such as the one on which the program's file is mapped, or to the caller if
+ * `mapped` is NULL.  Returns true if any array was registered.  Then the pool owns the arena, and destroys it when the
+ * last of these arrays is freed. */
 bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapped);
 
 /* rt_weight_pool_retain increments the reference counts of the shared arrays among the program's constants and code,
@@ -61,7 +62,7 @@ void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_collect(rt_weight_pool *s);
 /* Returns the bytes of the arrays among the program's constants and code; an array that n programs retain counts with
- * an n-th part.  Arrays in mapped files do not count. */
+ * an n-th part.  Registered arrays do not count. */
 uint64_t rt_weight_pool_share(const rt_weight_pool *s, const rt_program *p);
 
 /* Returns a copy of the program on the arena.  It borrows shared arrays, which are found by their names or addresses,

@@ -1,6 +1,6 @@
-/* guarded.c - see guarded.h.  An access that is not allowed raises SIGSEGV.  The handler records it and makes the pages
- * accessible, so that the instruction succeeds when it is executed again.  mprotect is a plain system call, so a
- * handler may use it. */
+/* guarded.c - see guarded.h.  An access that is not allowed raises SIGSEGV.  The handler records the first one and
+ * makes the pages accessible, so that the instruction succeeds when it is executed again.  mprotect is a plain system
+ * call, so a handler may use it. */
 #include "runtime/exec/guarded.h"
 
 #include <errno.h>

@@ -4,7 +4,7 @@
  * compute contractions: a library call, the plain loops of emit/, or a generated kernel with packed weights.  For a
  * problem it lists its configs, each with an estimate of its time.  The autotuner (autotune/autotune.h) times configs;
  * where nothing is timed, the config with the least estimate is taken.  A plan is a config that is ready for code
- * generation.  A result must not depend on the number of threads, but two configs may round differently.
+ * generation.  The result of a config must not depend on the number of threads, but two configs may round differently.
  *
  * To add an algorithm, define a cpu_algorithm in a file of its own and add a row to algorithms.def. */
 #ifndef BACKEND_CPU_ALGORITHMS_ALGORITHM_H
@@ -18,7 +18,7 @@ enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_PHASES = 4 };
 /* The options that all problems of a module have in common. */
 typedef struct cpu_problem_options {
   const emit_target *target;
-  uint32_t threads;     /* the number of threads of a run, at least 1 */
+  uint32_t threads;     /* the number of threads for which work is divided (lower_shares_of), at least 1 */
   rt_numerics numerics; /* the member `deterministic` is not used here */
   bool own_kernels;     /* as in rt_compile_options: no library is called */
 } cpu_problem_options;
@@ -27,8 +27,9 @@ typedef struct cpu_problem_options {
 typedef struct cpu_problem {
   const hlo_instr *instr;       /* the dot or convolution, or the output fusion around it */
   const hlo_instr *contraction; /* the dot or convolution: `instr` itself, or an instruction in its body */
-  /* which operands of `instr` the contraction reads as its first operand and as its second (the weights); -1 if the
-   * fusion computes that operand of the contraction itself */
+  /* the numbers of the operands of `instr` that the contraction reads as its first operand and as its second one (the
+   * weights); -1 if the fusion computes that operand of the contraction itself, or if it also reads the operand
+   * elsewhere */
   int32_t lhs, weights;
   bool constant_weights;  /* whether the weights are a constant, which can be packed while compiling */
   bool takes_sizes;       /* whether the kernel would take sizes as arguments (emit_takes_sizes) */
@@ -40,14 +41,15 @@ typedef struct cpu_algorithm cpu_algorithm;
 
 /* An algorithm with its parameters. */
 typedef struct cpu_config {
-  /* set by cpu_list_configs; NULL for a kernel without alternatives, such as attention */
+  /* set by cpu_list_configs and cpu_find_config; NULL for a kernel without alternatives, such as attention */
   const cpu_algorithm *algorithm;
   /* letters, digits, dots and hyphens, unique among the algorithm's configs, such as "p4" or "8x48"; "" if the
    * algorithm has only one config */
   char name[24];
   int64_t v[6];    /* the values of the algorithm's parameters, which only the algorithm interprets */
   double estimate; /* expected nanoseconds; decides what is timed first, and what is taken where nothing is timed */
-  /* bytes of packed weights and scratch memory if these may be large; 0 if they are no larger than the plain weights */
+  /* the bytes of packed weights and scratch memory, for an algorithm that may need much more memory than the plain
+   * weights take; otherwise 0 */
   double bytes;
   bool idle; /* whether threads are left without work; the autotuner takes such a config only if it is clearly faster */
 } cpu_config;
@@ -63,7 +65,7 @@ typedef struct cpu_kernel_plan {
   const void *config;
   size_t config_bytes;
   uint64_t packed_bytes; /* 0 if the weights are not packed */
-  /* Packs the constant that is operand number problem.weights. */
+  /* Packs `weights`, the constant that is operand number cpu_problem.weights, into packed_bytes bytes at `packed`. */
   status (*pack)(const void *packing, const literal *weights, void *packed);
   /* The first argument of `pack`: the bytes that packing depends on besides the weights.  Programs for other shapes
    * with equal bytes share the packed weights. */
@@ -100,8 +102,8 @@ struct cpu_algorithm {
   /* Sets `library` or `kernel`, and scratch_bytes, for config v.  Fails with UNSUPPORTED if the config turns out not to
    * be possible; then the config with the next best estimate is taken. */
   status (*build)(arena *a, const cpu_problem *p, const cpu_config *v, cpu_plan *out);
-  /* Fails with UNSUPPORTED if the plan must not be used with these weights.  It may take long, and runs on several
-   * threads at once.  NULL means that it never fails. */
+  /* Fails with UNSUPPORTED if the plan must not be used with the problem's weights.  A call may take long, so several
+   * threads may check different plans at once.  NULL means that it never fails. */
   status (*check)(arena *a, const cpu_problem *p, const cpu_plan *plan);
   /* Finds a config by its name, also one that list_configs leaves out.  Returns false if there is none.  NULL means
    * that list_configs lists all configs. */

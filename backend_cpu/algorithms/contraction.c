@@ -60,8 +60,7 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
   while (is_reshape(v)) {
     v = v.def->operands[0];
   }
-  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* a free instruction will be copied into the
-                                                                       fusion, so it is no array outside of it */
+  if (s.fusion ? v.def->op != HLO_PARAMETER : hlo_is_free(v.def)) { /* fusions get copies of free instructions */
     return false;
   }
   *array = outside(s, v);
@@ -197,8 +196,8 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   return r.is_post_op ? r : array_step(s, contraction, consumer->op, operand == 1, other);
 }
 
-/* Returns true if this post-op may be a CPU_POST_OP_SUM, which reads its array from the result's buffer.  Of the
- * arrays that are added, only the first one may be read in this way. */
+/* Returns true if this post-op may be a CPU_POST_OP_SUM, which reads its array from the result's buffer.  Only the
+ * first added array that has other dimensions than the channels may be read in this way. */
 static bool may_be_sum(const cpu_contraction *c, const cpu_post_op *post_op) {
   bool sum = post_op->kind == CPU_POST_OP_ADD && !cpu_sums_bytes(&c->g);
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
@@ -220,9 +219,9 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
-/* Appends a post-op.  Returns false if there are too many, if the library would then use plain loops, or if the result
- * would be wrong: if there are two unary post-ops of one kind, oneDNN 2.6 computes both with the parameters of one of
- * them. */
+/* Appends a post-op; two CPU_POST_OP_LINEAR in a row become one.  Returns false if there are too many post-ops, if the
+ * library would then use plain loops, or if the result would be wrong: if there are two unary post-ops of one kind with
+ * different parameters, oneDNN 2.6 computes both with the parameters of one of them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
@@ -261,8 +260,9 @@ static bool are_whole(const cpu_contraction *c) {
   return false;
 }
 
-/* Ends the call with a conversion.  When the library stores bytes it rounds as CPU_POST_OP_ROUND does and saturates, so
- * such a post-op at the end is dropped.  Returns false for a conversion to bytes of numbers that are not whole. */
+/* Makes `to` the type of the call's result.  A conversion to bytes ends the call.  When the library stores bytes it
+ * rounds as CPU_POST_OP_ROUND does and saturates, so such a post-op at the end is dropped.  Returns false for a
+ * conversion to bytes of numbers that are not whole. */
 static bool add_conversion(cpu_contraction *c, dtype to) {
   c->g.result_type = to;
   if (to == DTYPE_F32) {
@@ -331,13 +331,14 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
-/* Returns true if the contraction needs a generated kernel, since no library may be called or sizes are arguments. */
+/* Returns true if the contraction needs a generated kernel, since no library may be called or since sizes are
+ * arguments. */
 static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
   return about->options->own_kernels || emit_takes_sizes(contraction);
 }
 
 /* Returns true if one library call or kernel computes the contraction, the operations that follow it up to `end`, and
- * then `last`.  Where no library may be called, this is a kernel of "gemm" or "depthwise", which take any number of
+ * then `last`.  Where a generated kernel is needed, this is a kernel of "gemm" or "depthwise", which take any number of
  * steps.  In small code (emit_target.small) the plain loops take the steps, too, so that the sums are not written to
  * memory before the steps. */
 static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, const hlo_instr *end, const step *last) {

@@ -20,8 +20,9 @@ typedef struct cpu_library_plan {
   cpu_call_info info;
 } cpu_library_plan;
 
-/* Returns true if the library call of the contraction can compute `consumer` as well.  Operand number `operand` of
- * `consumer` is the value that the call has computed so far.  This is hlo_target.takes_epilogue. */
+/* This is hlo_target.takes_epilogue.  Returns true if the library call or kernel of the contraction can compute
+ * `consumer` as well.  Operand number `operand` of `consumer` is the value that the call or kernel has computed so
+ * far. */
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
 /* This is hlo_target.takes_activation. */
 bool cpu_takes_activation(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
@@ -38,15 +39,16 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
 /* This is hlo_target.takes_quantized_weights.  The algorithm "gemm" computes such dots. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
-/* This is hlo_target.takes_in_place_update.  Returns true only where a kernel would do the update, since no call of the
- * library writes to a part of an array.  Returns false in a provisional program: there a call and a copy are better
- * than a kernel, which must be compiled first. */
+/* This is hlo_target.takes_in_place_update.  Returns true only for contractions that "gemm" or "depthwise" computes,
+ * since no library call writes to a part of an array.  Returns false in a provisional program: there a library call and
+ * a copy are better than a kernel, which must be compiled first. */
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 
 /* A contraction with fewer multiplications than this is faster without a library call. */
 enum { CPU_SMALL_CONTRACTION = 16384 };
 
-/* Returns the dot or convolution that `i` is or, if it is an output fusion, contains; NULL if there is none. */
+/* Returns the dot or convolution that `i` is or, if it is an output fusion, contains.  Returns NULL if there is none,
+ * or if a fusion contains several. */
 hlo_instr *cpu_find_contraction(const hlo_instr *i);
 /* Returns the number of multiplications of a dot or convolution of any type. */
 double cpu_multiplications(const hlo_instr *contraction);

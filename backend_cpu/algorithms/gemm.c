@@ -21,7 +21,8 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .threads = p->options.threads,
                                   .cache_bytes = p->options.target->l2_bytes,
                                   .constant_weights = p->constant_weights,
-                                  /* with functions that are compiled already, its kernel is little code for LLVM */
+                                  /* a ladder's kernel is little code for LLVM if the functions that it calls are
+                                   * precompiled */
                                   .ladder = p->options.target->functions != NULL};
   if (!emit_product_of(p->instr, out)) {
     return false;

@@ -3,8 +3,8 @@
 
 #include "emit/kernel/kernel.h"
 
-/* the limit for the elements of a convolution's kernel for one output channel; with more, oneDNN takes minutes to
- * choose an implementation */
+/* The most taps of a convolution: the product of the spatial sizes of its weights.  With more, oneDNN takes minutes to
+ * choose an implementation. */
 enum { MOST_TAPS = 1 << 14 };
 
 /* --- dots as matrix products --- */

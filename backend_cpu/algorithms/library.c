@@ -10,8 +10,8 @@
 static const double part_nanoseconds = 4000; /* the least work for which another thread is used */
 static const double longest_part = 1e10; /* the most multiplications in a part, which take some tenths of a second: a
                                             run checks its time limit only between parts */
-/* Estimates for one thread: the rate of multiply-adds, a third of it for convolutions whose groups have few channels,
- * and 20 GB/s. */
+/* Estimates for one thread: the time of a call besides its work; how many times as long a multiply-add takes in a
+ * convolution whose groups have few channels; and the time of a byte that is read or written (20 GB/s). */
 static const double call_nanoseconds = 600, few_channels_factor = 3, byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
@@ -59,8 +59,8 @@ static void flatten(cpu_contraction *c) {
   }
 }
 
-/* Returns the possible number of parts that is nearest to `wanted`.  It is large enough that no part takes very long,
- * since a run checks its time limit only between parts. */
+/* Returns the largest possible number of parts that is at most `wanted`.  If a part would then have more than
+ * longest_part multiplications, more parts than `wanted` are allowed, until none has. */
 static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);
@@ -93,9 +93,9 @@ static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }
 
-/* Chooses the number of parts into which the call is divided: up to several for each thread, so that a thread that is
- * done can take over parts of others, but only as many as are worth starting threads for.  If there are more parts than
- * threads, their number is a multiple of the threads where the shape allows it. */
+/* Chooses the number of parts into which the call is divided: up to two for each thread, so that a thread that is done
+ * can take over parts of others, but only as many as are worth starting threads for.  If there are more parts than
+ * threads, their number is a multiple of the number of threads where the shape allows it. */
 static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
   int64_t threads = p->options.threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
   double worth = work_of(p, c) / part_nanoseconds;

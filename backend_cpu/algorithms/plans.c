@@ -132,8 +132,9 @@ static status add_rest(cpu_plans *plans, hlo_instr *i) {
 
 /* --- the plans of the first choices, built on all threads ---
  *
- * A library writes the code of a call while its plan is built, and a check of a plan computes with the weights: jobs do
- * both.  All other plans are built at once. */
+ * A library writes the code of a call while its plan is built; for an instruction that has a config, a job does that.
+ * A check of a plan computes with the weights, so a job does it.  All other plans are built while the jobs are
+ * collected. */
 
 typedef struct building {
   hlo_instr *instr;
@@ -142,9 +143,9 @@ typedef struct building {
   cpu_plan *plan; /* NULL if it cannot be used */
 } building;
 
-/* Ends a job.  Returns an error only if memory runs out.  After any other error b->plan is NULL; add_rest then builds
- * the plan once more, and if that is unsupported it takes the config with the best estimate, otherwise it returns the
- * error. */
+/* Ends a job.  Returns an error only if memory or time runs out.  After any other error b->plan is NULL; add_rest then
+ * builds the plan once more, and if that is unsupported it takes the config with the best estimate, otherwise it
+ * returns the error. */
 static status end_job(building *b, status s) {
   b->plan = s ? NULL : b->plan;
   if (s && status_get_code(s) == STATUS_RESOURCE) {
@@ -173,7 +174,8 @@ typedef struct buildings {
   lower_jobs *jobs;
 } buildings;
 
-/* Adds the instruction with its plan, or NULL, and a job that builds or checks the plan, or NULL. */
+/* Adds a copy of `about`, which has an instruction and perhaps its plan.  If `job` is not NULL, also adds the job,
+ * which builds or checks the plan. */
 static void add_building(const cpu_plans *plans, const building *about, status (*job)(void *data), buildings *c) {
   building *b = arena_memdup(plans->arena, about, sizeof *about);
   *ARENA_PUSH(plans->arena, c->items, c->n, c->cap) = b;
@@ -197,7 +199,8 @@ static bool find_config(const cpu_plans *plans, const hlo_instr *i, const cpu_pr
   return n;
 }
 
-/* Builds the plan of an instruction that has none, or lets a job do it. */
+/* Builds the plan of an instruction that has none, or lets a job do it.  If the plan cannot be built, add_rest tries
+ * again. */
 static void begin_plan(const cpu_plans *plans, hlo_instr *i, buildings *c) {
   building b = {.instr = i};
   cpu_config config;

@@ -17,9 +17,9 @@ cpu_plans *cpu_plans_create(arena *a, const cpu_problem_options *options);
  * instruction and the configs that it can have. */
 STATUS_MUST_USE status cpu_plans_build_given(cpu_plans *plans, const hlo_module *m);
 
-/* Builds the plans of all other instructions.  Where an instruction has no config by now, or one that its weights do
- * not allow, the config with the least estimate is taken and written into the instruction.  `threads` threads write the
- * code of library calls. */
+/* Builds the plans of all other contractions and attentions.  Where a contraction has no config by now, or one that its
+ * weights do not allow, the config with the least estimate is taken and written into the instruction.  `threads`
+ * threads write the code of library calls and check plans. */
 STATUS_MUST_USE status cpu_plans_build_rest(cpu_plans *plans, hlo_module *m, uint32_t threads);
 
 /* Returns the plan of `i`, or NULL if it has none: `i` is neither a contraction nor an attention, or no algorithm can

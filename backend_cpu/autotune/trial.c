@@ -96,8 +96,8 @@ static void spread_weights(autotune_trial *t) {
   }
 }
 
-/* Fills an array with floats whose magnitudes are from 1/2 to 2, or with small integers.  No kernel treats any of these
- * specially. */
+/* Fills an array with floats whose magnitudes are from 1/2 to 2, or with the integers 0 and 1.  No kernel treats any of
+ * these specially. */
 static void fill(const shape *s, uint8_t *data) {
   dtype type = (dtype)s->type;
   size_t size = dtype_bytes(type);

@@ -5,7 +5,8 @@
 #include "hlo/analysis/queries.h"
 
 /* Implements rt_compile_options.algorithm: each contraction gets config number `number`, counted from 1 in the order of
- * estimates. */
+ * estimates.  A contraction that has fewer configs gets none here.  *most_configs becomes the largest number of
+ * configs. */
 static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_problem_options *problems,
                        uint32_t *most_configs) {
   uint32_t n;

@@ -6,9 +6,9 @@
 #include "backend_cpu/algorithms/plans.h"
 
 /* Builds the plans of the module's contractions and attentions.  A contraction that already has a config keeps it; this
- * fails if that config is not possible.  For the others, options->algorithm chooses the config if it is set, otherwise
- * the autotuner does, and the config is written into the instruction.  The report says what was tuned.  `problems` must
- * live as long as the plans. */
+ * function fails if that config is not possible.  For the others, options->algorithm chooses the config if it is not 0;
+ * otherwise the autotuner does.  The chosen config is written into the instruction.  The report says what was tuned.
+ * The plans borrow problems->target. */
 STATUS_MUST_USE status cpu_assign_kernels(arena *a, hlo_module *m, const rt_compile_options *options,
                                           const cpu_problem_options *problems, cpu_plans **out, rt_report *report);
 

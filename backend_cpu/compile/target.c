@@ -67,7 +67,8 @@ static status dump(void *data, const char *file, const hlo_module *m) {
   return o->dump(o->dump_data, file, m);
 }
 
-/* The largest result of constant folding: enough for the weights of a layer that batch normalisation scales. */
+/* The largest result of constant folding in bytes: enough for the weights of a layer that batch normalisation
+ * scales. */
 static const int64_t fold_bytes = (int64_t)1 << 28;
 
 /* The data of the passes: what the functions of hlo_target need, and what pass assign_kernels makes. */
@@ -133,7 +134,7 @@ status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   return NULL;
 }
 
-/* A compilation up to the point at which all kernels are collected, but none is written. */
+/* The state of a compilation. */
 typedef struct compilation {
   rt_compile_options *options; /* on the arena, since jobs use them */
   arena *arena;

@@ -66,8 +66,9 @@ static dim scratch(void *data, const hlo_instr *i) {
   return plan ? plan->scratch_bytes : 0;
 }
 
-/* Fails for a contraction of many sizes that would be a plain loop, if it is large for likely sizes: a program for one
- * set of sizes, which has better algorithms, is then faster even if it must be compiled first. */
+/* Fails for a contraction that takes sizes as arguments and would be computed by plain loops, if it is large for likely
+ * sizes.  A program for one set of sizes, which has better algorithms, is then faster even if it must be compiled
+ * first. */
 static status check_loop(const hlo_instr *i) {
   const double large = 2e7; /* multiplications; a plain loop does about 1e9 of them in a second */
   const hlo_instr *contraction = emit_takes_sizes(i) ? cpu_find_contraction(i) : NULL;
@@ -239,7 +240,7 @@ static status emit_contraction(lowering *l, lower_context *c, const hlo_instr *i
   return NULL;
 }
 
-/* Makes a constant of the program that holds the packed weights. */
+/* Makes a constant of the program that holds operand number `operand` as packed weights. */
 static status pack_weights(lowering *l, lower_context *c, const hlo_instr *i, uint32_t operand, const cpu_plan *plan,
                            rt_buffer *out) {
   const cpu_kernel_plan *kernel = plan->kernel;

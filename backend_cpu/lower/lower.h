@@ -7,7 +7,7 @@
 
 typedef struct cpu_lower_options {
   const emit_target *target;
-  uint32_t threads;                 /* the number of threads of a run */
+  uint32_t threads;                 /* the number of threads for which work is divided (lower_shares_of) */
   const cpu_plans *plans;           /* the plans of the module's contractions and attentions */
   bool keep_text, out_of_place;     /* as in rt_compile_options */
   bool own_kernels;                 /* as in rt_compile_options */

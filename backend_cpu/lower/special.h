@@ -1,4 +1,4 @@
-/* special.h - lowers sorts, non-maximum suppression and the Mersenne twister (emit_is_special): to thunks of the
+/* special.h - lowers sorts, non-maximum suppressions and the Mersenne twister (emit_is_special) to thunks of the
  * runtime, or to kernels if the program must consist of kernels only. */
 #ifndef BACKEND_CPU_LOWER_SPECIAL_H
 #define BACKEND_CPU_LOWER_SPECIAL_H

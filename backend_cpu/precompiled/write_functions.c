@@ -1,5 +1,6 @@
-/* write_functions.c - a program that the build runs: it compiles the shared functions of kernels for some kinds of this
- * machine's architecture, and writes them as assembly and the tables of backend_cpu/runtime/functions.h as C.
+/* write_functions.c - a program that the build runs: it compiles the shared functions of kernels for some kinds of
+ * processors of this machine's architecture.  It writes them as assembly, and the tables of
+ * backend_cpu/runtime/functions.h as C.
  *
  *     write_functions FUNCTIONS.s TABLES.c
  */

@@ -1,5 +1,6 @@
 /* contraction.h - convolutions and matrix products as library calls.  The compiler writes them into thunks, and the
- * runtime reads them from there.  The functions declared here are implemented in onednn*.c or openblas.c. */
+ * runtime reads them from there.  The functions of the part "the library" are implemented in onednn*.c or
+ * openblas.c. */
 #ifndef BACKEND_CPU_RUNTIME_CONTRACTION_H
 #define BACKEND_CPU_RUNTIME_CONTRACTION_H
 
@@ -81,7 +82,7 @@ int cpu_contraction_dims(const cpu_contraction *c, int64_t *dims);
 int cpu_contraction_axis(const cpu_contraction *c);
 /* Returns the number of arrays that post-ops read. */
 uint32_t cpu_contraction_arrays(const cpu_contraction *c);
-/* Returns a mask with the bit of the result's dimension of channels or, for a matrix product, of columns. */
+/* Returns a mask with one bit: that of the result's dimension of channels or, for a matrix product, of columns. */
 static inline uint32_t cpu_channels_mask(const cpu_geometry *g) {
   return g->op == CPU_MATMUL ? 4 : g->channels_last ? 1u << (g->spatial + 1) : 2;
 }
@@ -95,8 +96,8 @@ enum { CPU_BIAS_BYTES = 4 };
 
 /* --- the library --- */
 
-/* Returns the library's name and version, such as "oneDNN 2.6.3 (cpu isa 63)"; NULL if onnx-xla was built without
- * one. */
+/* Returns the library's name and version, such as "oneDNN 2.6.3 (cpu isa 63)".  Returns NULL if onnx-xla was built
+ * without a library, or if the library finds no processor that it can use. */
 const char *cpu_library_name(void);
 /* Returns true if the library only multiplies plain matrices: no convolutions, bias, post-ops or packed weights. */
 bool cpu_library_is_blas(void);
@@ -117,8 +118,8 @@ typedef struct cpu_call_info {
 } cpu_call_info;
 
 /* Makes a call on the arena; the library's handles are destroyed with the arena.  `format` is the format of packed
- * weights.  It is NULL while compiling; then the library chooses a format.  Fails with UNSUPPORTED if the library
- * cannot compute the contraction, or not with weights of that format. */
+ * weights.  It is NULL while compiling, when the library chooses a format, and if the weights are not packed.  Fails
+ * with UNSUPPORTED if the library cannot compute the contraction, or not with weights of that format. */
 STATUS_MUST_USE status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out,
                                        cpu_call_info *info);
 /* Packs weights that are laid out as in HLO (for a matrix product: with strides rhs_k and rhs_n) into

@@ -47,7 +47,7 @@ enum {
   CPU_NMS_LINE_BYTES = sizeof(int64_t),
   CPU_NMS_BYTES = 64
 };
-/* The number of parts into which lines are divided, which is at most `most`. */
+/* Returns the number of parts into which lines are divided: at least 1, and at most `most` and the number of lines. */
 static inline int64_t cpu_parts(int64_t lines, int64_t most) { return lines < 1 ? 1 : lines < most ? lines : most; }
 
 #endif

@@ -65,7 +65,8 @@ struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
   onednn_primitive *primitives;
-  uint64_t scratch_bytes, weights_bytes; /* in bytes: each is the largest that any part needs */
+  uint64_t scratch_bytes, weights_bytes; /* of one part: the most scratch memory that a part needs, and the packed
+                                            weights that a part reads */
   bool divides_weights;
 };
 
@@ -249,10 +250,10 @@ typedef struct call_run {
   const cpu_call *call;
   void *const *buffers;
   uint8_t *scratch;
-  _Atomic int failed; /* a dnnl_status_t; the first failure */
+  _Atomic int failed; /* a dnnl_status_t: the failure of a part, or 0 */
 } call_run;
 
-/* Makes the oneDNN objects for a run.  The caller destroys *out also after a failure. */
+/* Makes the oneDNN objects for a run of a part.  The caller destroys *out also after a failure. */
 static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
   ready *r = *out = calloc(1, sizeof *r);
   dnnl_status_t s = r ? dnnl_stream_create(&r->stream, onednn_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;

@@ -79,7 +79,7 @@ typedef struct onednn_primitive {
   /* converts lhs to reduced precision, into scratch memory behind that of the library; NULL if lhs is used as it is */
   dnnl_primitive_t lhs_reorder;
   onednn_md given_lhs;
-  uint64_t reduced_lhs_bytes; /* a multiple of 64 */
+  uint64_t reduced_lhs_bytes; /* the bytes of the converted lhs, a multiple of 64; 0 if lhs_reorder is NULL */
   uint32_t n_args;
   struct {
     int arg;

@@ -250,7 +250,8 @@ static status make_lhs_reorder(const onednn_operands *d, onednn_primitive *x) {
   return NULL;
 }
 
-/* Fills in all of x except the primitive itself. */
+/* Sets in x and d what oneDNN needs to choose an implementation, and has it choose one (x->pd).  Does not make the
+ * primitive; args[1], which are the weights, has no descriptor yet. */
 static status describe(arena *a, const cpu_contraction *c, const rt_span *format, onednn_md known, onednn_operands *d,
                        onednn_primitive *x) {
   TRY(headroom_check(HEADROOM_LIBRARY));

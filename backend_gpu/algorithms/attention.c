@@ -39,7 +39,8 @@ static void add(gpu_config_list *l, const hlo_attention *a, emit_block_attention
   }
 }
 
-/* Adds a config, and then those with whole sums and with as few blocks for the same rows as there may be. */
+/* Adds the config t, then t with the keys of a row not divided, and then, if `divides`, t with the keys of a row
+ * divided among FEW_SPLITS blocks. */
 static void add_splits(gpu_config_list *l, const hlo_attention *a, bool divides, emit_block_attention t) {
   enum { FEW_SPLITS = 2 };
   add(l, a, t);
@@ -80,7 +81,8 @@ static bool is_possible(const emit_block_attention *t) {
          (t->rows == 1 || t->parts == 1);
 }
 
-/* Reads a name.  Whether it is spelled as config_of spells it is not known. */
+/* Reads a config's name.  Names that config_of would spell otherwise are read, too, such as "attention:04x2-1": the
+ * caller must compare them. */
 static bool read_name(const char *name, emit_block_attention *out) {
   const char *slash = strchr(name, '/');
   int rows, keys, parts, splits = slash ? atoi(slash + 1) : 1;

@@ -1,8 +1,9 @@
 /* attention.h - the kernels that compute an attention, and their configs:
  *
- *   attention:RxK-P     block_attention.h: R rows and K keys for each group of threads, of which P share the same rows
- *   attention:mma-K     the same file, by tensor cores: K keys at a time
- *   .../S               the same with the keys of the same rows divided among S blocks, 2 to 32
+ *   attention:RxK-P    block_attention.h: R rows for each group of threads, and K keys of a tile for each thread;
+ *                      P groups share the keys of the same rows
+ *   attention:mma-K    the same file, by tensor cores: K keys at a time
+ *   .../S              the same with the keys of the same rows divided among S blocks, 2 to 32
  *
  * rt_numerics.exact leaves out the latter two. */
 #ifndef BACKEND_GPU_ALGORITHMS_ATTENTION_H

@@ -15,16 +15,16 @@ enum { GPU_MOST_CONFIGS = 28 };
 
 typedef struct gpu_config {
   char name[24];
-  emit_write_fn *write; /* NULL: emit_kernel */
+  emit_write_fn *write; /* writes the kernel; NULL: emit_kernel does */
   union {
     emit_tile tile;
     emit_mma_tile mma;
     emit_block_attention attention;
   };
-  size_t bytes; /* of the config of `write` */
+  size_t bytes; /* the size of the member of the union that `write` gets as its config; 0 if `write` is NULL */
 } gpu_config;
 
-/* The configs that were found, of which at most GPU_MOST_CONFIGS are kept. */
+/* A list of configs.  Of those that are added, only the first GPU_MOST_CONFIGS are kept. */
 typedef struct gpu_config_list {
   gpu_config *items;
   uint32_t n;
@@ -36,14 +36,15 @@ void gpu_add_config(gpu_config_list *l, gpu_config c);
 dim gpu_config_scratch(const gpu_config *c, const hlo_instr *i);
 dim gpu_config_counters(const gpu_config *c, const hlo_instr *i);
 
-/* What configs depend on beside the instruction. */
+/* What configs depend on besides the instruction. */
 typedef struct gpu_config_options {
   const emit_target *target;
   rt_numerics numerics;
 } gpu_config_options;
 
-/* Writes the configs for a contraction or an attention among which is chosen, the one that should be used first.
- * Returns their number, which is 0 if `i` is neither. */
+/* Writes the configs from which one is chosen for the contraction or attention `i` to `out`, which has room for
+ * GPU_MOST_CONFIGS.  The first one is that which should be used.  Returns their number, which is 0 if `i` is
+ * neither. */
 uint32_t gpu_list_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out);
 
 /* Finds a config of the instruction by its name.  Returns false if it has none of that name. */

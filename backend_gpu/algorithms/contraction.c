@@ -21,7 +21,7 @@ dim gpu_contraction_counters(const gpu_config *c, const hlo_instr *i) {
   return parts_of(c) <= 1 ? 0 : mma ? emit_count_mma_tiles(i, &c->mma) : emit_count_tiles_of(i, &c->tile);
 }
 
-/* Sets the number of parts, and adds it to the name, which has none. */
+/* Sets the number of parts, and adds it to the name of a config with whole sums. */
 static void divide(gpu_config *c, int64_t parts) {
   size_t n = strlen(c->name);
   if (c->write == emit_mma_product_kernel) {
@@ -32,7 +32,7 @@ static void divide(gpu_config *c, int64_t parts) {
   snprintf(c->name + n, sizeof c->name - n, "/%d", (int)parts);
 }
 
-/* Adds a config, with whole sums or divided ones, and then with whole ones. */
+/* Adds the config c with sums in `parts` parts if `parts` is above 1, and then c itself, with whole sums. */
 static void add_parts(gpu_config_list *l, gpu_config c, int64_t parts) {
   gpu_config divided = c;
   if (parts > 1) {
@@ -122,7 +122,7 @@ static uint32_t list_named(const gpu_config_options *o, const hlo_instr *i, gpu_
   return l.n;
 }
 
-/* Finds a config with whole sums. */
+/* Finds a config with whole sums by its name, also one that is used only where it is named. */
 static bool find_whole(const gpu_config_options *o, const hlo_instr *i, const char *name, gpu_config *out) {
   gpu_config configs[GPU_MOST_CONFIGS + EMIT_MMA_TILES];
   uint32_t n = gpu_list_contraction_configs(o, i, configs);

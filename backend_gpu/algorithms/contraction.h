@@ -10,7 +10,8 @@
  *                     where a module says so, since how tensor cores round sums of f32 is not specified
  *   .../P             the same with each sum divided into P parts, 2 to 32 (sum_parts.h)
  *
- * All of them but mma and parts round alike, so rt_numerics.exact leaves these out, except for integers. */
+ * Loops and tiles with whole sums round alike.  rt_numerics.exact leaves out mma and divided sums, except for integers,
+ * whose sums are the same in any order. */
 #ifndef BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 #define BACKEND_GPU_ALGORITHMS_CONTRACTION_H
 

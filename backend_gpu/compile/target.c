@@ -49,7 +49,7 @@ static const hlo_pass pipeline[] = {
     HLO_NEEDED_STEP(assign_kernels),
 };
 
-/* The passes for a module whose contractions already have their configs. */
+/* The passes for a module that `pipeline` has prepared already (hlo_module.kernels_assigned). */
 static const hlo_pass after_pipeline[] = {HLO_NEEDED_STEP(assign_kernels)};
 
 /* What the functions of hlo_target need. */
@@ -112,7 +112,8 @@ static bool takes_quantized_weights(void *data, const hlo_instr *dot) {
          emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
 }
 
-/* The kernels round otherwise than plain loops: exponentials of a tile are scaled when a larger score is found. */
+/* With exact numerics no kernel takes an attention, since these kernels round differently from plain loops: when a tile
+ * has a larger score than the tiles before, earlier sums are multiplied by a factor. */
 static bool takes_attention(void *data, const hlo_attention *a) {
   const pass_data *p = data;
   emit_block_attention c;
@@ -124,7 +125,7 @@ static status dump(void *data, const char *file, const hlo_module *m) {
   return o->dump(o->dump_data, file, m);
 }
 
-static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: the weights of a layer */
+static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: enough for the weights of a layer */
 
 static status prepare(hlo_module *m, pass_data *data, arena *a) {
   const rt_compile_options *o = data->options;
@@ -265,8 +266,8 @@ static status check_is_new(const compilation *c, const char *architecture) {
   return NULL;
 }
 
-/* Sets the targets from a list like "sm_80,sm_90a".  The kernels are the same for all of them, and so use only what
- * each of them has. */
+/* Sets the targets from a list like "sm_80,sm_90a".  The kernels are the same for all targets, so they use only what
+ * all of them have. */
 static status read_architectures(compilation *c, char *names) {
   char *rest;
   c->more = ARENA_NEW_N(c->arena, emit_target, strlen(names));

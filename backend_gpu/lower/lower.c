@@ -35,8 +35,8 @@ static dim scratch(void *data, const hlo_instr *i) {
 
 /* --- instructions --- */
 
-/* Sets *out to what writes the kernel of `i`; its `write` is NULL if emit_kernel does.  *counters becomes the number of
- * counters that the kernel needs. */
+/* Finds the config of `i`, if it has one, and sets *c to it.  Sets *out to what writes the kernel; out->write is NULL
+ * if emit_kernel does.  Sets *counters to the number of counters that the kernel needs. */
 static status choose_writer(const lowering *l, const hlo_instr *i, gpu_config *c, lower_kernel_writer *out,
                             dim *counters) {
   *counters = 0;

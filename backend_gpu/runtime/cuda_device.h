@@ -12,8 +12,8 @@ typedef struct cuda_device {
   gpu_device gpu; /* the first member */
   struct cuda_device *next;
   uint32_t ordinal;
-  _Atomic bool open;     /* whether what follows is set; it does not change after that */
-  const cuda_driver *cu; /* NULL until the device was looked for */
+  _Atomic bool open;     /* whether the members from `cu` to `shared_bytes` are set; after that they do not change */
+  const cuda_driver *cu; /* NULL until the device is looked for */
   CUdevice handle;
   CUcontext context;     /* the primary context, which is retained until the process ends */
   uint32_t capability;   /* ten times the compute capability */
@@ -78,8 +78,8 @@ STATUS_MUST_USE status cuda_load_module(cuda_device *d, rt_span code, const rt_c
 STATUS_MUST_USE status cuda_read_attribute(cuda_device *d, CUdevice_attribute attribute, uint32_t *out);
 
 /* Put copies into the stream's queue.  The host's memory has been read when cuda_upload returns; the bytes of
- * cuda_download_later are in the host's memory after cuda_staging_deliver.  Both wait if there are more bytes than
- * page-locked memory. */
+ * cuda_download_later are in the host's memory after cuda_staging_deliver.  Both wait if the page-locked memory has no
+ * room.  cuda_upload also waits if an earlier download to the bytes that it reads is not delivered yet. */
 STATUS_MUST_USE status cuda_upload(rt_stream *s, CUdeviceptr to, const void *from, size_t bytes);
 STATUS_MUST_USE status cuda_download_later(rt_stream *s, void *to, CUdeviceptr from, size_t bytes);
 /* Writes what was downloaded to the host's memory.  All work of the stream must be done. */
@@ -89,10 +89,10 @@ void cuda_staging_forget(rt_stream *s);
 /* Frees the page-locked memory.  No work of the stream may be left to do. */
 void cuda_staging_free(rt_stream *s);
 
-/* Computes from the clocks of a device, which need not be open, what it can do in a second at most. */
+/* Sets *operations and *bytes as in gpu_cuda_info, from the clocks of the device, which need not be open. */
 STATUS_MUST_USE status cuda_read_peak(cuda_device *d, uint32_t capability, double *operations, double *bytes);
 
-/* The members of rt_device and gpu_device that are in other files than cuda.c. */
+/* The members of rt_device and gpu_device that other files than cuda.c implement. */
 status cuda_create_stream(const rt_device *d, rt_stream **out);
 void cuda_destroy_stream(rt_stream *s);
 status cuda_copy(rt_stream *s, rt_copy direction, void *to, const void *from, size_t bytes);

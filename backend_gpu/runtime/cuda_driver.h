@@ -17,9 +17,9 @@ typedef struct cuda_driver {
 #include "backend_gpu/runtime/cuda_functions.def"
 } cuda_driver;
 
-/* Sets *out to the driver, which the first call opens and initialises (cuInit).  After a failure the next call
- * tries again.  The environment variable ONNX_XLA_CUDA_DRIVER has the path of another
- * library in place of libcuda.so.1, for tests. */
+/* Sets *out to the driver, which the first call opens and initialises (cuInit).  After a failure the next call tries
+ * again.  The environment variable ONNX_XLA_CUDA_DRIVER has the path of another library in place of libcuda.so.1, for
+ * tests. */
 STATUS_MUST_USE status cuda_driver_start(const cuda_driver **out);
 
 /* Returns a text by which the driver's file differs from that of any other driver: its path, which usually has the

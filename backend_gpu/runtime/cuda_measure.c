@@ -1,4 +1,4 @@
-/* cuda_measure.c - the times of a CUDA device's work, by events, and what the device can do at most. */
+/* cuda_measure.c - measures the time of a CUDA device's work by events, and computes what the device can do at most. */
 #include <stdlib.h>
 
 #include "backend_gpu/runtime/cuda_device.h"

@@ -1,5 +1,5 @@
-/* cuda_module.c - modules of CUDA's devices.  PTX is compiled by the driver, which takes up to seconds for a program.
- * So the cubin that it becomes is kept in the caller's cache, if there is one, and loaded by the next process. */
+/* cuda_module.c - modules of CUDA's devices.  The driver compiles PTX, which may take seconds for a program.  So the
+ * resulting cubin is kept in the caller's cache, if there is one, and the next process loads it from there. */
 #include <elf.h>
 #include <limits.h>
 #include <stdio.h>

@@ -26,7 +26,8 @@ typedef struct gpu_device {
   /* Implements rt_target.check_cpu.  `cpu` names the GPU for which code was compiled, as emit_target_text
    * returns it. */
   status (*check_cpu)(const struct gpu_device *d, const char *cpu);
-  /* Implements rt_target.load_code.  Code is NUL-terminated PTX, a cubin, or on the emulator an object file. */
+  /* Implements rt_target.load_code.  On a GPU, `code` is NUL-terminated PTX, a cubin, or a code bundle of these; on the
+   * emulator it is an object file. */
   status (*load)(const struct gpu_device *d, arena *a, rt_span code, const rt_code_cache *cache, rt_code **out);
   /* Returns a kernel by its name; NULL if there is none.  The result is on the arena. */
   gpu_function *(*find)(const struct gpu_device *d, arena *a, rt_code *code, const char *symbol);

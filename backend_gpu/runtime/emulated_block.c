@@ -26,7 +26,7 @@ typedef struct copy_fault {
   const void *at;
 } copy_fault;
 
-/* The memory of the block that runs. */
+/* The block that runs: its memory, and what was found to be wrong with it. */
 struct emulated_block {
   const gpu_blocks *launch;
   int64_t number;
@@ -50,7 +50,7 @@ static void set_fault(emulated_block *b, copy_fault f) {
   }
 }
 
-/* Notes that a thread accesses memory to which a copy is under way, if it does. */
+/* Sets the block's fault if a thread accesses memory to which a copy is under way. */
 static void check_copies(emulated_block *b, uint32_t thread, const void *at, int64_t bytes) {
   uint32_t other;
   if (b->copies && gpu_copies_pending(b->copies, at, bytes, &other)) {
@@ -245,7 +245,8 @@ static status run_block(void *data) {
   return check_arrived(b);
 }
 
-/* If there is no memory, leaves the kernel by guard_fail: run_block is called under a guard. */
+/* Implements rt_block_thread.allocate.  If there is no memory, leaves the kernel by guard_fail: run_block is called
+ * under a guard. */
 static void *allocate(rt_block_thread *thread, int64_t bytes) {
   emulated_thread *t = (emulated_thread *)thread;
   if (bytes > t->frame_bytes) {

@@ -39,9 +39,9 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 
 /* This is hlo_target.takes_quantized_weights.  The algorithm "gemm" computes such dots. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);
-/* This is hlo_target.takes_in_place_update.  Returns true only for contractions that "gemm" or "depthwise" computes,
- * since no library call writes to a part of an array.  Returns false in a provisional program: there a library call and
- * a copy are better than a kernel, which must be compiled first. */
+/* This is hlo_target.takes_in_place_update.  Returns true only for contractions that a kernel of "gemm" or "depthwise"
+ * can compute, since no library call writes to a part of an array.  Returns false in a provisional program: there a
+ * library call and a copy are better than a kernel, which must be compiled first. */
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i);
 
 /* A contraction with fewer multiplications than this is faster without a library call. */

@@ -245,7 +245,7 @@ static status add_all(cpu_plans *plans, const hlo_module *m, status (*add)(cpu_p
   uint32_t n;
   hlo_computation **walked = hlo_walked(m, plans->arena, false, &n);
   cpu_plans before = *plans;
-  before.entries = arena_memdup(plans->arena, plans->entries, plans->n * sizeof(entry)); /* new ones may move them */
+  before.entries = arena_memdup(plans->arena, plans->entries, plans->n * sizeof(entry)); /* `add` may move entries */
   for (uint32_t k = 0; k < n; k++) {
     for (hlo_instr *i = walked[k]->first; i; i = i->next) {
       TRY(budget_check(arena_budget(plans->arena)));

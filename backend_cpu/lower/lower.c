@@ -1,3 +1,4 @@
+/* lower.c - the thunks of each instruction; see lower.h. */
 #include "backend_cpu/lower/lower.h"
 
 #include <string.h>

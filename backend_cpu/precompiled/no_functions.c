@@ -1,4 +1,5 @@
-/* no_functions.c - no functions (backend_cpu/runtime/functions.h). */
+/* no_functions.c - tables without functions, for builds without precompiled functions
+ * (backend_cpu/runtime/functions.h). */
 #include "backend_cpu/runtime/functions.h"
 
 const function_set cpu_function_sets[] = {{"", 0, NULL}};

@@ -45,7 +45,7 @@ static bool is_better(const gpu_architecture *a, const gpu_architecture *b) {
                                         : b->ptx && !a->ptx;
 }
 
-/* Sets *out to the number of the code that suits the device best.  Fails if it runs none of them. */
+/* Sets *out to the index of the code that suits the device best.  Fails if the device runs none of them. */
 static status choose_code(const cuda_device *d, uint32_t n, const char *const *cpus, uint32_t *out) {
   gpu_architecture best = {.capability = 0};
   char there[200] = "";

@@ -38,7 +38,7 @@ typedef struct cuda_download {
 /* Page-locked memory, which copies fill from its beginning. */
 typedef struct cuda_buffer {
   uint8_t *memory; /* NULL until the first copy */
-  size_t used;     /* 0 if no copy is left to do */
+  size_t used;     /* the bytes that copies have taken; 0 if no copy is left to do */
   CUevent event;   /* recorded after the buffer's last copy, when the stream turns to the other buffer */
   uint32_t n_downloads;
   cuda_download downloads[CUDA_MOST_DOWNLOADS];

@@ -22,12 +22,12 @@ typedef struct cuda_driver {
  * tests. */
 STATUS_MUST_USE status cuda_driver_start(const cuda_driver **out);
 
-/* Returns a text by which the driver's file differs from that of any other driver: its path, which usually has the
- * version, its size and its time.  The driver must have been started. */
+/* Returns a text that tells the driver's file from that of any other driver: its path, which usually has the version,
+ * its size and its time.  The driver must have been started. */
 const char *cuda_driver_file(void);
 
-/* Fails in a process whose parent used the driver before it forked: there the driver neither works nor fails in a
- * defined way, so it must not be called.  It is called before each use of the driver. */
+/* Must be called before each use of the driver.  Fails if a parent process used the driver before it forked this one:
+ * here the driver neither works nor fails in a defined way, so no function of the driver may be called. */
 STATUS_MUST_USE status cuda_driver_check_process(void);
 
 /* The text of an error: its name, and the driver's explanation in parentheses. */

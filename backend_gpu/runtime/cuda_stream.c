@@ -41,8 +41,9 @@ void cuda_destroy_stream(rt_stream *s) {
 
 /* --- waiting --- */
 
-/* Pauses between two queries of a stream.  At first the thread only lets others run, later it sleeps for a quarter of
- * the time that it has waited: so a short run is not prolonged, and a long one does not keep a core busy. */
+/* Pauses between two queries of a stream, for which the thread has waited for `waited` nanoseconds so far.  At first
+ * the thread only lets others run.  Later it sleeps for a quarter of `waited`, but at most a millisecond.  So a short
+ * run is not prolonged, and a long one does not keep a core busy. */
 static void pause_after(uint64_t waited) {
   enum { SHORT = 100000, LONGEST = 1000000 }; /* nanoseconds */
   if (waited < SHORT) {
@@ -52,7 +53,7 @@ static void pause_after(uint64_t waited) {
   }
 }
 
-/* Waits until the work is done, or returns the failure of the budget before that. */
+/* Waits until the work is done.  If the budget fails before that, returns its failure at once. */
 static status poll_stream(const rt_stream *s, const mem_budget *budget) {
   const uint64_t begin = clock_nanoseconds();
   for (;;) {

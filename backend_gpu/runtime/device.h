@@ -16,7 +16,7 @@ typedef struct gpu_launch {
   uint32_t threads;
   uint32_t shared_bytes; /* of memory that the threads of a block share (CUDA's dynamic shared memory) */
   uint32_t n_buffers, n_args;
-  const void *const *buffers; /* addresses of the device */
+  const void *const *buffers; /* addresses in the device's memory */
   const int64_t *args;
   int64_t steps; /* the kernel's grid, whose steps the threads divide among themselves */
 } gpu_launch;

@@ -161,8 +161,7 @@ static void pack_later(lowering *l, packing p) {
   lower_jobs_add(l->options->jobs, cost, pack, arena_memdup(l->arena, &p, sizeof p));
 }
 
-/* Returns bytes that identify the library's packing of weights: equal bytes mean that equal weights are packed alike.
- */
+/* Returns bytes that identify how the library packs weights: equal bytes mean that equal weights are packed alike. */
 static rt_span library_packing(const lowering *l, const cpu_library_plan *p) {
   cpu_geometry g = p->c.g;
   rt_writer w = {.arena = l->arena};

@@ -36,8 +36,8 @@ STATUS_MUST_USE status onednn_make_md(arena *a, int64_t type, int n, const dnnl_
                                       onednn_md *out);
 /* Returns bytes that identify the format. */
 rt_span onednn_md_format(arena *a, onednn_md md);
-/* Makes a descriptor from the bytes of onednn_md_format.  Returns NULL if this version of the library cannot do
- * that. */
+/* Makes a descriptor from the bytes of onednn_md_format.  Returns NULL if this version of the library cannot do that,
+ * or if the bytes do not have the size of its descriptors. */
 onednn_md onednn_md_from_format(arena *a, rt_span format);
 
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta);

@@ -1,9 +1,9 @@
 /* accumulate.h - the form in which reductions and window reductions keep the value that is accumulated so far.
  *
- * Sums of small floats are kept in f32.  The maximum and minimum of floats are kept as integers of the same order
- * (keys), in which -0 is less than 0.  A NaN is larger than every number if a maximum is computed, and smaller if a
- * minimum is, so it becomes the result.  Combining two keys takes one instruction; for floats it takes five on most
- * processors.  Values of other types and reducers are kept as they are.
+ * The maximum and minimum of f16, bf16, f32 and f64 are kept as keys: integers of the same order as the numbers, in
+ * which -0 is less than 0.  A NaN is larger than every number if a maximum is computed, and smaller if a minimum is, so
+ * it becomes the result.  Combining two keys takes one instruction; for floats it takes five on most processors.  In
+ * all other cases, floats smaller than f32 are kept as f32, and values of other types as they are.
  *
  * `t` is the element type of the array that is reduced. */
 #ifndef EMIT_ELEMENT_ACCUMULATE_H

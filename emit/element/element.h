@@ -20,11 +20,12 @@ typedef struct emit_input {
   const hlo_instr *sizes; /* if not NULL, the value is the result of this instruction `sizes`, and is not loaded */
 } emit_input;
 
-/* Only for the kernels of row-wise fusions (emit/kernel/row_fusion.c).  If the kernel has already computed or stored v
- * at index i, sets *out to that value and returns true.  Otherwise returns false and does not change *out. */
+/* Only for the kernels of row-wise fusions (emit/kernel/row_fusion.c).  Sets *out to the value of v at index i and
+ * returns true if the kernel has already computed or stored that value, or if v is a division that is written as a
+ * multiplication by an inverse.  Otherwise returns false and does not change *out. */
 typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
-/* Returns true if emit_row_value need not compute v. */
+/* Returns true if the kernel has already computed or stored v, so that emit_row_value does not compute it. */
 bool emit_row_has(const emit_row_fusion *r, hlo_value v);
 
 /* Threads that compute one element together (reduction_loop.h). */
@@ -72,7 +73,8 @@ typedef emit_pair emit_lane_fn(emit_element *e, const void *data, const emit_ind
 emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data);
 
 /* Returns the integer element of v at index i, clamped to [0, limit], as a position.  The position is affine in the
- * lane (emit_pos) if v is a constant whose values are evenly spaced from lane to lane. */
+ * lane (emit_pos) if all lanes read the same element, or if v is a constant whose values are evenly spaced from lane to
+ * lane.  Otherwise it is scattered. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, dim limit);
 
 /* Returns the input that is v, or NULL if v is computed. */
@@ -106,10 +108,9 @@ emit_op_fn emit_sizes_list, emit_copy, emit_iota, emit_broadcast, emit_reshape, 
 emit_op_fn emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
 /* This is in concatenate.c. */
 emit_op_fn emit_concatenate;
-/* If the concatenation of many inputs is read through a table of them, so that its code does not depend on their
- * number, returns a divisor of the position at which each operand begins, which is a multiple of e->wide.  Otherwise
- * returns 0.
- */
+/* Returns 0 if the concatenation i is not to be read through a table of its operands.  Otherwise returns a multiple of
+ * e->wide that divides the extent of every operand, and therefore also the position at which each operand begins.  Code
+ * that reads through a table does not depend on the number of operands. */
 int64_t emit_concat_unit(const emit_element *e, const hlo_instr *i);
 /* This is in random.c. */
 emit_op_fn emit_rng;
@@ -120,12 +121,12 @@ emit_op_fn emit_reduce, emit_arg_reduce, emit_reduce_window, emit_arg_reduce_win
  * a dot, or the input channels of a convolution's group and then the positions in its window (taps).  Returns their
  * number. */
 int emit_contracted_extents(const hlo_instr *i, dim *extents);
-/* Returns a factor of the product that belongs to the result's element at `at` and to r, an index of that space: the
- * element of operand 0 or 1, in the type of the sum.  Dimensions of `at` that the operand does not have are not used.
- */
+/* Returns the factor that operand number `operand` (0 or 1) gives to one product of the contraction i, in the type of
+ * the sum.  The product is that for the result's element at `at` and for index r in the space of
+ * emit_contracted_extents.  Dimensions of `at` that the operand does not have are not used. */
 emit_pair emit_factor(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at, const emit_index *r);
-/* Returns the address of that element.  The operand must be an input that is loaded, and not the image of a
- * convolution. */
+/* Returns the address of the element that emit_factor reads.  The operand must be an input that is loaded, and not the
+ * image of a convolution. */
 LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t operand, const emit_index *at,
                                  const emit_index *r);
 
@@ -134,7 +135,8 @@ LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t o
 emit_op_fn *emit_op_emitter(hlo_op op);
 
 /* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the index
- * of the element at p, and clears in *mask the lanes whose p is in the padding or out of range. */
+ * of the element at p, and clears in *mask (NULL means that all lanes are set) the lanes whose p is in the padding or
+ * out of range. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, dim n, int64_t gap, LLVMValueRef *mask);
 /* Returns a new index for operand k of `i`; the caller sets its axes. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);

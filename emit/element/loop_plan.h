@@ -22,7 +22,8 @@ void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundar
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim elements_right_of_it);
 
 /* Sets the extents of a loop nest over `total` elements, outermost first.  There is one loop for each part between two
- * boundaries.  A boundary that is not a multiple of the next smaller one is left out.  Returns the number of loops. */
+ * boundaries.  A boundary is left out if it is not a multiple of the next smaller one, or does not divide `total`.
+ * Returns the number of loops. */
 int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim total, dim extents[SHAPE_MAX_RANK]);
 
 /* Returns, in ascending order, the positions at which a loop over the innermost dimension (of `inner` elements) should
@@ -37,8 +38,9 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  The result is the width of several vectors, so that more than a cache line is read at once,
- * provided that enough work for all threads is left. */
+ * with n columns each.  If n is a multiple of the width of four vectors, or is not a constant, and if enough work for
+ * all threads is left, this is the width of four vectors, so that more than a cache line is read at once.  Otherwise it
+ * is what emit_choose_lanes returns for n and e->wide. */
 int emit_column_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */

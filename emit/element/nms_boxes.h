@@ -13,8 +13,9 @@ enum { EMIT_NMS_CORNERS, EMIT_NMS_SCORES, EMIT_NMS_MOST, EMIT_NMS_OVERLAP, EMIT_
 /* Returns the element of an operand of the suppression `i` at a position along each of its dimensions. */
 LLVMValueRef emit_nms_operand(emit_element *e, const hlo_instr *i, uint32_t operand, const LLVMValueRef *positions);
 
-/* Returns a key, an i64 greater than 0, that compares as candidates do, the best one being the largest: the score is in
- * the high bits, the inverted number of the box in the low bits.  NaN is the lowest score, and -0 equals 0. */
+/* Returns the key of a candidate: an i64 that is compared as an unsigned number and is greater than 0.  The better of
+ * two candidates has the larger key: the score is in the high bits, the inverted number of the box in the low bits. NaN
+ * is the lowest score, and -0 equals 0. */
 LLVMValueRef emit_nms_key(const emit_ir *ir, LLVMValueRef score, LLVMValueRef number);
 /* Returns the number of the box whose key this is. */
 LLVMValueRef emit_nms_box_of_key(const emit_ir *ir, LLVMValueRef key);

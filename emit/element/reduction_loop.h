@@ -55,7 +55,7 @@ struct emit_team {
 /* Writes a cooperative loop for the team of f->e.  If the loop accumulates nothing, emit_team.join is not called at its
  * end.  Element k of the space, in its linear order, is visited by thread k mod threads, in every loop over a space of
  * that size.  So a thread may read in a later loop what it has stored for an element.  The order of summation depends
- * on the size of the space and of the team only. */
+ * only on f->n, on the size of the team, on the size of the space, and on whether that is a constant. */
 void emit_team_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 
 /* Writes the loop over the whole space and sets out[n] to the accumulated values, in e->x.lanes lanes. */
@@ -66,7 +66,7 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow,
                                 LLVMValueRef *out);
 /* Adds to the condition *inside (an i1; NULL means true) that [p, p + span] lies in [0, n) for all lanes.  Returns
- * false if no such condition can be written. */
+ * false, without a condition, if the lanes are scattered or decrease, or if n is at most `span`. */
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, dim n, LLVMValueRef *inside);
 
 /* --- functions for reductions, windows and contractions --- */
@@ -77,8 +77,9 @@ static inline emit_pair emit_widen_pair(const emit_element *e, dtype t, emit_pai
 /* These functions are for loops that accumulate the largest or smallest value so far and its position (reduce.c): acc
  * is {value, position}, and the position is -1 before the first value.  The first sets the loop's n and init.  The
  * second replaces the lanes of acc by x and its position `at` where x is to be preferred: if `last`, the last of equal
- * values is taken, otherwise the first; lanes in which `at` is negative are ignored.  The third returns the position p
- * in the type that acc has, the fourth the accumulated position as the result's s64. */
+ * values is taken, otherwise the first.  A NaN is preferred to all numbers, and the first NaN to the others.  Lanes in
+ * which `at` is negative are ignored.  The third returns the position p in the type that acc has, the fourth the
+ * accumulated position as the result's s64. */
 void emit_arg_init(emit_reduction_loop *f, dtype t);
 void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool last, LLVMValueRef *acc, LLVMValueRef x,
                    LLVMValueRef at);

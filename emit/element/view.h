@@ -10,9 +10,10 @@ typedef struct emit_view {
   dim offset, strides[SHAPE_MAX_RANK]; /* constants, or expressions of the module's table of dims */
 } emit_view;
 
-/* Describes v as a view of `base`. v must be computed from `base` by slices, transposes, reshapes and broadcasts only.
- * Returns false if a reshape merges dimensions that are not contiguous, since then there are no strides, or if it is
- * not known which dimensions it merges. */
+/* Describes v as a view of `base` and returns true.  Returns false if v is computed from `base` by other operations
+ * than slices, transposes, reshapes and broadcasts, or by more than 16 of them.  Also returns false if a reshape merges
+ * dimensions that are not contiguous, since then there are no strides, or if it is not known which dimensions it
+ * merges. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
 /* Returns true if dimension d of v is the innermost one of the array in memory from which v is computed, element by

@@ -18,7 +18,7 @@ void emit_module_destroy(emit_module *m);
 
 /* Sets the target for which functions are written from now on; it must have the triple of the module's first target.
  * Functions that are there already keep the target for which they were written, so a module may have code for several
- * CPUs. `t` is copied. */
+ * CPUs.  The first target must be set again before the module's code is asked for. `t` is copied. */
 void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 
@@ -42,8 +42,8 @@ typedef status emit_write_fn(emit_module *m, const char *name, const hlo_instr *
                              const void *config, uint32_t phase, emit_kernel_info *info);
 
 /* Returns a relocatable object (small code model; position independent unless emit_target.absolute is true).  Its only
- * undefined functions are those of runtime/kernel_externals.def and emit/llvm/compiler_calls.def.  *bytes is on the
- * module's arena. */
+ * undefined functions are those of runtime/kernel_externals.def and emit/llvm/compiler_calls.def, and those of
+ * emit_target.functions if there are any.  *bytes is on the module's arena. */
 STATUS_MUST_USE status emit_module_object(emit_module *m, const void **bytes, size_t *size);
 /* Returns assembly, or PTX on a GPU target.  It ends with a null character that is not counted in *size. */
 STATUS_MUST_USE status emit_module_assembly(emit_module *m, const char **text, size_t *size);

@@ -35,7 +35,7 @@ typedef struct emit_kernel_info {
   dim grid;
   double item_cost;   /* the estimated time of one step of the grid in nanoseconds, for likely sizes; callers choose the
                          number of threads by it */
-  uint32_t n_buffers; /* the number of operands and results */
+  uint32_t n_buffers; /* the number of operands, of results, and of further buffers such as scratch memory */
   /* The sizes that the kernel gets as arguments: args[k] is sizes[k], an expression of the module's table.  The caller
    * evaluates them.  The array `sizes` is on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
@@ -73,10 +73,11 @@ bool emit_supports(const hlo_instr *i, const char **why);
 /* Returns true if the instruction can be a part of a fusion of this kind. */
 bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i);
 
-/* Returns true if result `result` of `i` may be written into the buffer of operand `operand`.  This is allowed if every
- * element of the operand is read only to compute the same element of the result, as in chains of elementwise
- * operations.  It is also allowed for the operand that a dynamic-update-slice or scatter updates, which is then not
- * copied.  In both cases operand and result have equal shapes and element sizes. */
+/* Returns true if result `result` of `i` may be written into the buffer of operand `operand`.  Both must have equally
+ * many elements of the same size, and the operand must not be passed as another operand as well.  This is allowed if
+ * every element of the operand is read only to compute the same element of the result, as in chains of elementwise
+ * operations, or, in a row-wise fusion, to compute elements of the same row.  It is also allowed for the operand that a
+ * dynamic-update-slice or scatter updates, which is then not copied. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
 /* Returns the dot or convolution that `i` is, or the only one in the fusion `i`, provided that its operands are read as

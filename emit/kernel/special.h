@@ -32,7 +32,7 @@ typedef struct emit_nms {
 } emit_nms;
 enum { EMIT_NMS_PHASES = 2 };
 /* Writes the kernel of a phase: phase 0 chooses boxes for each batch and class, phase 1 joins the lists of chosen boxes
- * to one.  The config is an emit_nms. */
+ * into one.  The config is an emit_nms. */
 emit_write_fn emit_nms_kernel;
 dim emit_nms_scratch(const hlo_instr *i, const emit_nms *s);
 

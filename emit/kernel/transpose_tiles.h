@@ -17,16 +17,18 @@ typedef struct emit_transposes {
 } emit_transposes;
 
 /* Returns true if the results of the kernel are computed from transposes after which another dimension is innermost, by
- * operations that keep the positions of elements, and no operation needs a loop for one element.  Sets *out. */
+ * operations that keep the positions of elements, and no operation except a few gathers of rows needs a loop for one
+ * element.  Sets *out. */
 bool emit_find_transposes(emit_writer *w, emit_transposes *out);
 
-/* Returns the numbers of tiles of so many rows and columns along each of the dimensions, on the kernel's arena. */
+/* Returns the number of tiles of `rows` x `columns` elements along each dimension of t.  The array is on the kernel's
+ * arena. */
 dim *emit_transposed_tiles(const emit_transposes *t, int64_t rows, int64_t columns);
 /* Returns the index of the result at position `row` and `column`, with the other dimensions as in `at`. */
 const emit_index *emit_transposed_index(const emit_transposes *t, const emit_index *at, emit_pos row, emit_pos column);
-/* Returns the value of transpose number k at such an index. */
+/* Returns the value of transpose number k at an index that emit_transposed_index has returned. */
 emit_pair emit_transposed_value(const emit_transposes *t, int k, const emit_index *at);
-/* Declares `value` to be that value, as emit_element_set does. */
+/* Declares `value` to be the value of transpose number k at such an index, as emit_element_set does. */
 void emit_set_transposed(const emit_transposes *t, int k, const emit_index *at, emit_pair value);
 
 #endif

@@ -74,9 +74,10 @@ LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);
 
 /* Writes a loop nest over extents[rank] and sets info->grid.  The outer dimensions are the kernel's grid, or ordinary
- * loops if `serial`. The last one is a loop over vectors of `lanes` lanes, and over single elements for the rest; for
- * blocks of threads it is part of the grid as well, and a step has `lanes` elements.  There, rows of the last dimension
- * begin at multiples of `lanes`. */
+ * loops if `serial`. For ranges, the last one is a loop over vectors of `lanes` lanes, and over single elements for the
+ * rest; if the outer ones are few, it is divided into blocks, which are steps of the grid.  For blocks of threads, it
+ * is part of the grid, a step has `lanes` elements, and rows of the last dimension must begin at multiples of `lanes`.
+ */
 void emit_nest(emit_writer *w, int rank, const dim *extents, int lanes, bool serial, emit_body_fn *body,
                const void *data);
 
@@ -91,9 +92,9 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
  * depend (emit_element_set), such as the sum of a contraction. */
 void emit_store_roots(emit_writer *w, const emit_index *at);
 
-/* Returns true if the epilogue of the fusion `i` is so small, in operations and registers, that its code is repeated
- * for every vector of a register block.  Otherwise it is written once, as a loop over sums that were stored to memory.
- */
+/* Returns true if the epilogue of the fusion `i` has fewer than eight operations (broadcasts and reshapes do not count)
+ * and no mathematical function (emit_is_math).  Its code is then repeated for every vector of a register block.
+ * Otherwise it is written once, as a loop over sums that were stored to memory. */
 bool emit_is_light(const hlo_instr *i);
 
 /* Allocates `elements` elements of type t on the function's stack.  Every step of the grid uses this memory again. */

@@ -6,7 +6,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What the architectures of one family have in common; target.c says which features give which abilities. */
+/* The families of architectures.  target.c says for each family which features give which abilities. */
 typedef enum emit_family { EMIT_X86, EMIT_AARCH64, EMIT_ARM, EMIT_CORTEX_M, EMIT_RISCV, EMIT_WASM } emit_family;
 
 /* What is the same for all CPUs of an architecture. */

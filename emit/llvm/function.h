@@ -14,7 +14,7 @@ void emit_compile_quickly(const emit_ir *w);
  * write two divisions and a test whether 32 bits suffice, which takes long to compile: for functions that divide
  * seldom. */
 void emit_divide_plainly(const emit_ir *w);
-/* Adds a function with these attributes that only the module sees. */
+/* Adds a function with the attributes of emit_mark_function that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 
 /* A function that many kernels call, and that returns nothing.  `body` writes its code, which may depend only on what
@@ -30,12 +30,14 @@ enum { EMIT_SHARED_PARAMETERS = 32 }; /* the most parameters of a shared functio
 
 /* Returns the type of a shared function with these parameters. */
 LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters);
-/* Writes a call of a function of such a type; there are as many arguments as parameters. */
+/* Writes a call of a function whose type emit_shared_type returns for `parameters`.  There are as many arguments as
+ * parameters. */
 void emit_call_typed(const emit_ir *w, LLVMValueRef function, const char *parameters, LLVMValueRef *arguments);
-/* Returns the shared function for the target, with all of its features.  If neither the module has it nor the functions
- * that are there when the code runs (emit_target.functions), adds it to the module. */
+/* Returns the shared function f in code for the target w->target.  If that is one of the functions that are there when
+ * the code runs (emit_target.functions), it is declared in the module.  Otherwise the module has it, and it is added at
+ * the first use. */
 LLVMValueRef emit_shared_function(const emit_ir *w, const emit_shared *f);
-/* Writes a call of it. */
+/* Writes a call of the function that emit_shared_function returns. */
 void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *arguments);
 
 /* Returns the address of a constant in the module's data. */

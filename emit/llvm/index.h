@@ -18,7 +18,7 @@
  * dim_table.  Each expression that the code needs is an argument of the kernel, which is loaded at the beginning. */
 typedef struct emit_sizes {
   dim_table *table;
-  LLVMValueRef args; /* points to the arguments; NULL if the kernel has none, because all dims are constants */
+  LLVMValueRef args; /* the kernel's table of arguments */
   uint32_t n_dims, cap_dims, n_values, cap_values;
   dim *dims; /* argument k is dims[k], and values[k] is its value as an i64 */
   LLVMValueRef *values;
@@ -77,8 +77,8 @@ typedef struct emit_indexer {
 
 /* Returns d, which may be signed, as an i64. */
 LLVMValueRef emit_size(const emit_indexer *x, dim d);
-/* Loads the sizes from number `first` on in the function that is being written, which is not that for which they were
- * loaded.  Those before `first` were loaded in it. */
+/* Loads the sizes from number `first` on again, at the beginning of the function that is being written, since another
+ * function has loaded them.  The sizes before `first` were loaded in this function. */
 void emit_reload_sizes(const emit_indexer *x, uint32_t first);
 /* Returns d in as many lanes as v has, and of v's type. */
 LLVMValueRef emit_size_like(const emit_indexer *x, LLVMValueRef v, dim d);
@@ -106,7 +106,8 @@ static inline emit_pos emit_pos_along(emit_pos first, int lanes) {
   }
   return r;
 }
-/* Returns p with the range [0, n), in which the caller knows all its lanes to be. */
+/* Returns p with the range [0, n), in which the caller knows all its lanes to be; without a range if n is not a
+ * constant. */
 static inline emit_pos emit_pos_below(emit_pos p, dim n) {
   p.past = dim_is_const(n) ? n : 0;
   p.least = 0;
@@ -151,7 +152,8 @@ static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, 
   i->axes[k] = (emit_axis){.from = from, .dim = d};
 }
 static inline void emit_axis_at(emit_index *i, int k, emit_pos p) { i->axes[k] = (emit_axis){.pos = p}; }
-/* Returns the linear position over dimensions [first, last). */
+/* Returns the linear position over dimensions [first, last).  It is 0 if these have only one element, or if the array
+ * is empty. */
 emit_pos emit_index_range(const emit_indexer *x, const emit_index *i, int first, int last);
 static inline emit_pos emit_index_dim(const emit_indexer *x, const emit_index *i, int k) {
   return emit_index_range(x, i, k, k + 1);

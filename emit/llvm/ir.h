@@ -45,7 +45,7 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* returns `vector` itself if it is a scalar */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
-/* Returns the lanes of `low` and then those of `high`, a vector of as many. */
+/* Returns the lanes of `low` and then those of `high`, which is a vector of equally many lanes. */
 LLVMValueRef emit_append(const emit_ir *w, LLVMValueRef low, LLVMValueRef high);
 /* Transposes in registers the square of elements that `side` vectors of `side` lanes form; `side` is a power of two, at
  * most EMIT_SQUARE_MOST.  Each round exchanges blocks next to the diagonal. */
@@ -102,8 +102,9 @@ LLVMValueRef emit_call_hard_lanes(const emit_ir *w, LLVMValueRef hard, LLVMValue
                                   const LLVMValueRef *args);
 
 /* Returns `name` after it has made sure that the module defines the scalar function of that name, which has n
- * parameters of x's element type and returns one.  `body` writes its instructions and returns its result; it is called
- * for the first use in a module.  emit_call_lanes and emit_call_hard_lanes then call the function by its name. */
+ * parameters of x's element type and returns a value of that type.  `body` writes its instructions and returns its
+ * result; it is called for the first use in a module.  emit_call_lanes and emit_call_hard_lanes then call the function
+ * by its name. */
 typedef LLVMValueRef emit_function_fn(const emit_ir *w, const LLVMValueRef *args);
 const char *emit_own_function(const emit_ir *w, const char *name, int n, LLVMValueRef x, emit_function_fn *body);
 
@@ -153,16 +154,18 @@ void emit_if_end(const emit_ir *w, LLVMBasicBlockRef after);
  * of the time of code generation on that. */
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
 
-/* Makes LLVM keep no value in a vector register across this point.  LLVM hoists constants out of all loops, and would
- * then lack registers in an inner loop that needs all of them: that of a product whose epilogue has many constants. */
+/* Makes LLVM keep no value in a vector register across this point, on x86-64 and AArch64; does nothing on other
+ * architectures.  LLVM hoists constants out of all loops, and would then lack registers in an inner loop that needs all
+ * of them: that of a product whose epilogue has many constants. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* EMIT_POLL: how many elements the innermost loops may process between two checks of the run's budget.
+/* EMIT_POLL: about how many elements the innermost loops may process between two checks of the run's budget.
  * EMIT_ANY_NUMBER: stands for a number of iterations that is not known when the code is written. */
 enum { EMIT_POLL = 1 << 18, EMIT_ANY_NUMBER = INT32_MAX };
 /* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
  * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time
- * is up.  Writes nothing for short loops.  If n is EMIT_ANY_NUMBER, a loop that turns out to be short does not call. */
+ * is up.  Writes nothing if emit_ir.watch is NULL, if the loop is short, or if `inner` is so large that loops inside of
+ * this one poll.  If n is EMIT_ANY_NUMBER, a loop that turns out to be short does not call. */
 void emit_poll(const emit_ir *w, LLVMValueRef iv, int64_t step, int64_t n, int64_t inner);
 
 #endif

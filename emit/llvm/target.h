@@ -79,8 +79,8 @@ STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target 
 STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
 
 /* Returns the features of `t` in the form that LLVM needs, such as "+avx2,...,-avx512f": the features of the
- * architecture's least CPU, then t->features, then, on x86-64, all other features of base/x86_features.def, which are
- * disabled, since LLVM would enable those that listed features imply. */
+ * architecture's least CPU, then t->features, then, on x86-64, all other features of base/machine/x86_features.def,
+ * which are disabled, since LLVM would enable those that listed features imply. */
 const char *emit_target_llvm_features(arena *a, const emit_target *t);
 /* LLVM's name for a function's attribute with these features. */
 #define EMIT_TARGET_FEATURES "target-features"

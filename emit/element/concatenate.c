@@ -1,7 +1,7 @@
 /* concatenate.c - concatenations: from which operand an element comes.
  *
- * It is known where a loop is split at the borders between operands (emit_split_points_of).  Otherwise there is a
- * branch for each operand or, if there are many, a table of them. */
+ * In a loop that is split at the borders between operands (emit_split_points_of), the operand is known when the code is
+ * written.  Otherwise there is a branch for each operand or, if there are many, a table of them. */
 #include "base/arith.h"
 #include "emit/element/element.h"
 #include "emit/llvm/arithmetic.h"
@@ -148,11 +148,13 @@ static emit_pair concat_branches(const concat *c) {
 
 /* --- many operands, in a table --- */
 
-/* The entries of the table for each unit of the result: the number of the operand's buffer; the position at which the
- * operand begins; its extent. */
+/* Along the concatenated dimension, the result is divided into units of emit_concat_unit elements, each of which comes
+ * from one operand.  For each unit, the table has the number of the operand's buffer, the position at which the operand
+ * begins, and its extent. */
 enum { TABLE_BUFFER, TABLE_START, TABLE_EXTENT, TABLE_ENTRIES };
 
-/* Returns true if operand k is loaded, and its extent along dimension d is a constant. */
+/* Returns true if operand k is loaded from a buffer that no result shares, and its extent along dimension d is a
+ * constant. */
 static bool fits_table(const emit_element *e, const hlo_instr *i, uint32_t k, int d) {
   const emit_input *in = emit_find_input(e, i->operands[k]);
   return in && !in->sizes && !in->shared && !hlo_literal(i->operands[k]) && dim_is_const(operand(i, k)->dims[d]);
@@ -218,8 +220,9 @@ static emit_pair load_units(const concat *c, LLVMValueRef table, int64_t unit, L
   return (emit_pair){emit_append(e->w, low, high), NULL};
 }
 
-/* Sets *out to the elements, loaded through a table, and returns true.  Returns false if the lanes are not at
- * neighbouring positions that fill units or lie in one. */
+/* Sets *out to the elements, loaded through a table, and returns true.  Returns false if emit_concat_unit returns 0, if
+ * the elements are complex, or if the lanes cannot be divided into equal parts, each of which has neighbouring elements
+ * of one unit. */
 static bool from_table(const concat *c, emit_pair *out) {
   emit_element *e = c->e;
   int64_t unit = emit_concat_unit(e, c->i);

@@ -158,7 +158,7 @@ static bool is_padded(const contraction *g, int spatial, int k) {
 }
 
 /* Returns an i1 that says whether the windows of all lanes lie in the operand without its padding.  Returns NULL if
- * there is no padding, or if this cannot be computed. */
+ * there is no padding, in seldom-taken branches (emit_element.slow), or if no such condition can be written. */
 static LLVMValueRef clear_of_padding(emit_element *e, const contraction *g) {
   const hlo_instr *i = g->i;
   LLVMValueRef inside = NULL;

@@ -45,8 +45,9 @@ emit_pair emit_select_pair(const emit_element *e, LLVMValueRef c, emit_pair x, e
 
 /* --- loads and stores --- */
 
-/* Loads never have the scope of the results, nor stores that of the inputs: LLVM's mergefunc, which makes equal
- * functions one, does not compare scopes. */
+/* Attaches the metadata that says what the access does not alias.  Loads never have the scope of the results, and
+ * stores never have that of the inputs, since LLVM's mergefunc, which makes equal functions one, does not compare
+ * scopes. */
 static void annotate(const emit_element *e, LLVMValueRef access, bool shared, bool store, bool constant) {
   unsigned scope = LLVMGetMDKindIDInContext(e->w->context, "alias.scope", 11);
   unsigned noalias = LLVMGetMDKindIDInContext(e->w->context, "noalias", 7);
@@ -72,8 +73,7 @@ typedef struct access {
   int64_t n;
 } access;
 
-/* Returns the address of element `at`.  A masked vector may begin before its array, so its address is not `inbounds`.
- */
+/* Returns the address of element `at`.  It is `inbounds` if `inside`; a masked vector may begin before its array. */
 static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
   LLVMBuilderRef b = a->e->w->builder;
   return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "")
@@ -92,7 +92,7 @@ static LLVMValueRef plus(const access *a, LLVMValueRef at, int64_t n) {
 }
 
 /* LLVM 19 writes one instruction of PTX to load 16 bytes, whatever their alignment, and a GPU fails if the address is
- * no multiple of 16.  So two vectors of 8 bytes are loaded unless the address is known to be one. */
+ * no multiple of 16.  So two vectors of 8 bytes are loaded unless the address is known to be such a multiple. */
 static LLVMValueRef load_whole_vector(const access *a, LLVMValueRef at) {
   enum { LANES = 16 };
   const emit_ir *w = a->e->w;
@@ -295,9 +295,9 @@ static bool is_number(hlo_value v, double number) {
   return l && literal_is_splat(l) && dtype_load_f64((dtype)l->shape.type, l->data) == number;
 }
 
-/* Returns the value that the instruction i should read in place of its operand v.  If i converts v to an integer, and v
- * is a clamp to exactly the range of the integer type, this is the operand of the clamp, since the conversion clamps as
- * well.  Otherwise it is v. */
+/* Returns the value that the instruction i should read in place of its operand v.  If i converts v to an integer of at
+ * most 16 bits, and v is a clamp of a float to exactly the range of the integer type, this is the operand of the clamp,
+ * since the conversion clamps as well.  Otherwise it is v. */
 static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   dtype to = (dtype)i->shapes[0].type;
   const hlo_instr *x = v.def;
@@ -310,8 +310,9 @@ static hlo_value unclamped(const hlo_instr *i, hlo_value v) {
   return is_number(x->operands[0], least) && is_number(x->operands[2], most) ? x->operands[1] : v;
 }
 
-/* Returns which operand of a product in f32 is a logistic function that nothing else uses, or -1.  Product and logistic
- * are then computed together, which is faster (emit_times_logistic). */
+/* Returns which operand of a product in f32 is a logistic function that nothing else uses.  Product and logistic are
+ * then computed together, which is faster (emit_times_logistic).  Returns -1 if there is no such operand, and in
+ * row-wise fusions. */
 static int gate_of(const emit_element *e, const hlo_instr *i) {
   if (i->op != HLO_MUL || i->shapes[0].type != DTYPE_F32 || e->rows) {
     return -1;

@@ -128,9 +128,9 @@ static emit_pair guarded_branch(const guard *g, LLVMValueRef all_in_range) {
   return join(e, v[0], from[0], v[1], from[1]);
 }
 
-/* Returns the value of g->v by a masked load.  This needs g->v to be an input whose innermost dimension is the only one
- * in which lanes may be out of range, with lanes that are one to four elements apart.  Otherwise returns {NULL, NULL}.
- */
+/* Returns the value of g->v by a masked load, or {NULL, NULL} if that is not possible.  It is possible for types with
+ * masked loads (emit_masks_loads) if g->v is an input, if g->mask is NULL, and if the lanes differ along only one
+ * checked dimension, the innermost one, and are one to four elements apart. */
 static emit_pair guarded_masked(const guard *g) {
   emit_element *e = g->e;
   const emit_input *in = emit_find_input(e, g->v);

@@ -56,8 +56,8 @@ static bool was_seen(walk *w, const hlo_instr *i) {
   return false;
 }
 
-/* Returns true if v is computed from inputs of the kernel, constants and scalars by elementwise operations and reshapes
- * only. */
+/* Returns true if v is computed from inputs of the kernel, constants and scalars only by operations that keep the order
+ * of elements (keeps_order). */
 static bool is_flat(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return true;
@@ -230,9 +230,9 @@ static int innermost(const shape *s) {
 
 enum {
   MAX_SPLIT_POINTS = 24, /* the limit for the number of split points */
-  MAX_LOOPS = 4,         /* the operands of a concatenation have a loop each up to this number of them */
-  MAX_WRITTEN = 256      /* the limit for the number of visited instructions times the number of loops, each of which
-                            has its own code for each instruction */
+  MAX_LOOPS = 4,    /* a loop over more operands of a concatenation is not split if they can be read through a table */
+  MAX_WRITTEN = 256 /* the limit for the number of visited instructions times the number of loops, each of which
+                       has its own code for each instruction */
 };
 
 typedef struct split_points {

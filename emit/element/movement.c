@@ -191,7 +191,8 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
   return w;
 }
 
-/* Returns the index of component `component` of the index vector for element `at` of the result. */
+/* Returns the index of component `component` of the index vector for element `at` of the outer array
+ * (emit_window_dims). */
 static emit_index *vector_index(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
                                 int component) {
   emit_index *x = emit_operand_index(e, i, 1);

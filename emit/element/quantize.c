@@ -30,7 +30,9 @@ static bool is_one_number(hlo_value v, double *number) {
   return true;
 }
 
-/* Returns true if v is a zero point: an integer of at most 16 bits that is the same for all elements. */
+/* Returns true if v can be the zero point, and sets q->zero, q->is_known and q->number.  v must be the same for all
+ * elements: a constant integer of at most 2^16 in absolute value, or a scalar that is converted from an integer of at
+ * most 16 bits. */
 static bool is_zero_point(quantization *q, hlo_value v) {
   enum { LARGEST = 1 << 16 };
   hlo_value x = unspread(v);
@@ -71,9 +73,10 @@ static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, 
   return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, low), x, low);
 }
 
-/* If q->v is x / c for a constant c, sets *v to that quotient, where x is first clamped such that the quantised value
- * is within the limits of its type, sets *number to an i1 that is false if x is NaN, and returns true.  Otherwise
- * returns false. */
+/* If q->v is x / c for a constant c in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR], and there is no zero point or a
+ * constant one, sets *v to that quotient and returns true.  x is first clamped such that the quantised value is within
+ * the limits of its type.  Sets *number to an i1 that is false if x is NaN.  Returns false otherwise, and on targets
+ * without fused multiply-adds. */
 static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
                     LLVMValueRef *number) {
   const emit_ir *w = e->w;

@@ -48,7 +48,7 @@ static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x
   }
 }
 
-/* Interleaves n vectors (or scalars) of m lanes to one of n * m lanes; n is 2 or 4. */
+/* Interleaves n vectors (or scalars) of m lanes, which become one vector of n * m lanes; n is 2 or 4. */
 static LLVMValueRef interleave(const emit_ir *w, const LLVMValueRef *parts, int n, int m) {
   int mask[256];
   if (m == 1) {

@@ -109,8 +109,8 @@ static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {
   return budget <= 0;
 }
 
-/* Finds the other reductions of the fusion over the same dimensions of an array of the same shape; they share a loop.
- */
+/* Adds to g the other reductions of the fusion that reduce the same dimensions of an array of the same shape, if none
+ * of them depends on another; they share a loop. */
 static void find_siblings(const emit_element *e, emit_reductions *g) {
   const hlo_instr *i = g->of[0];
   int parts = emit_reduction_parts(i);

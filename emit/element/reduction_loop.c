@@ -7,7 +7,7 @@
 
 enum { MAX_COPIES = 4, SHORT = 4, UNROLL = 12 };
 
-/* Returns the largest number of iterations for which a loop is fully unrolled if f->unroll is set. */
+/* Returns the largest number of steps with which a loop is fully unrolled if f->unroll is set. */
 static int most_unrolled(const emit_reduction_loop *f) { return f->e->w->target->small ? SHORT : UNROLL; }
 
 /* Returns the number of values that the loop carries: copies * n vectors, and with `rows` also n scalars for the
@@ -33,8 +33,8 @@ static void step_at(const emit_reduction_loop *f, emit_index *outer, emit_pos p,
   e->x.lanes = lanes;
 }
 
-/* Writes the loop over positions [from, to) of the innermost dimension; each iteration has `copies` steps of `width`
- * elements. */
+/* Writes the loop over positions [from, to) of the innermost dimension.  Each iteration has `copies` steps of `width`
+ * elements, which accumulate into the copies from number `first_copy` on. */
 static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t from, int64_t to, int width, int copies,
                        int first_copy, LLVMValueRef *acc) {
   emit_element *e = f->e;

@@ -24,8 +24,9 @@ static void visit(const team_loop *l, emit_pos p, int copy, LLVMValueRef *acc) {
   f->step(f, emit_index_reshape(x, flat, f->rank, f->dims), acc + f->n * copy);
 }
 
-/* Writes the loop over positions from, from + stride, ... below `to`, with one step for each of the first `copies`
- * copies of the accumulators; the steps are team->threads positions apart. `runs` is as for emit_loop_begin. */
+/* Writes the loop over the positions `from`, from + copies * team->threads and so on, below `to`.  Each iteration has
+ * one step for each of the first `copies` copies of the accumulators; these steps are team->threads positions apart.
+ * `runs` is as for emit_loop_begin. */
 static void strided_loop(const team_loop *l, LLVMValueRef from, LLVMValueRef to, int copies, bool runs,
                          LLVMValueRef *acc) {
   emit_indexer *x = &l->f->e->x;

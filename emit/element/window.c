@@ -29,8 +29,8 @@ static windows windows_of(const hlo_instr *i, const emit_index *at) {
 
 static hlo_reducer reducer_of(const windows *g) { return (hlo_reducer)hlo_int(g->i, HLO_ATTR_REDUCER); }
 
-/* Returns true if windows may reach outside of the operand along dimension k.  Without padding no window reaches
- * outside. */
+/* Returns true if windows may reach outside of the operand along dimension k.  If an extent is not a constant, this is
+ * so if the dimension has any padding. */
 static bool leaves(const windows *g, int k) {
   if (!dim_is_const(g->at->dims[k]) || !dim_is_const(operand(g->i, 0)->dims[k])) {
     return g->low[k] > 0 || g->high[k] > 0;
@@ -59,9 +59,10 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   return x;
 }
 
-/* Returns true if there is padding. *inside is then set to an i1 that is true if the windows of all lanes contain no
- * padding.  It is set to NULL if no such condition can be written, or if it does not pay: loops without checks besides
- * those with checks are twice the code, and save a hundredth of Inception-v1's time, which has 13 poolings. */
+/* Returns true if windows may reach into padding.  *inside is then set to an i1 that is true if the windows of all
+ * lanes contain no padding.  It is set to NULL in seldom-taken branches, if no such condition can be written, or where
+ * LLVM's time counts more than the code's: a loop without checks beside the one with checks is twice the code, and
+ * saves a hundredth of the time of Inception-v1, which has 13 poolings. */
 static bool has_padding(emit_element *e, const windows *g, LLVMValueRef *inside) {
   const bool compiles_first = e->w->target->functions != NULL; /* LLVM's time counts more than the code's */
   bool padded = false, known = e->slow == 0 && !compiles_first;

@@ -323,8 +323,8 @@ static void begin_coroutine(const emit_ir *ir) {
 
 /* --- reporting loads and stores, so that races can be found (rt_block_thread.access) --- */
 
-/* Returns true if it is visible in the code that no other thread writes to that address: the memory belongs to the
- * parameters, to the thread's stack or to a constant. */
+/* Returns true if it is visible in the code that no other thread writes to `address`: it lies in the memory of the
+ * parameters, on the thread's stack or in a constant. */
 static bool is_private(LLVMValueRef address) {
   while (LLVMIsAGetElementPtrInst(address)) {
     address = LLVMGetOperand(address, 0);

@@ -163,8 +163,8 @@ static emit_index *update_index(const scatter *s, LLVMValueRef number, LLVMValue
   return at;
 }
 
-/* Begins a loop over some of the block's n elements from number `first` on: those that belong to this thread.  Element
- * k of the block belongs to thread number k mod threads.  l->iv is counted from `first`. */
+/* Begins a loop over n elements of the block from number `first` on, of which it visits those that belong to this
+ * thread.  Element k of the block belongs to thread number k mod threads.  l->iv is counted from `first`. */
 static void begin_own(const scatter *s, emit_loop *l, LLVMValueRef first, LLVMValueRef n) {
   uint32_t threads = s->w->info->threads;
   LLVMValueRef from = LLVMBuildSub(s->ir->builder, s->thread, first, "");

@@ -1,28 +1,29 @@
 /* block_transpose.c - transposes and the elementwise operations around them, for blocks of threads.
  *
- * If the innermost dimension of the result is not that of the transposed array, a warp whose lanes take neighbouring
- * elements of the one accesses elements of the other that are far apart, each in a line of memory of its own.  So a
- * block brings a tile of the transposed values, which may be computed, to shared memory: there neighbouring lanes take
- * what is next to each other in the operand.  Behind a barrier they take what is next to each other in the result, and
- * apply the operations that follow.
+ * If the innermost dimension of the result is not that of the transposed array, and the lanes of a warp take
+ * neighbouring elements of one of the two arrays, they access elements of the other one that are far apart, each in a
+ * line of memory of its own.  So a block brings a tile of the transposed values, which may be computed, to shared
+ * memory: there neighbouring lanes take what is next to each other in the operand.  Behind a barrier they take what is
+ * next to each other in the result, and apply the operations that follow.
  *
- * What one of both accesses lies side by side in shared memory, what the other one accesses is a line of the tile
- * apart.  A gap of one word behind every 128 bytes, or behind every line if it is longer, puts that into different
- * banks, too. */
+ * In one of these two accesses of shared memory, neighbouring lanes access neighbouring places.  In the other one they
+ * access places that are a line of the tile apart.  A gap behind every 128 bytes, or behind every line if that is
+ * longer, moves these places to different banks.  The gap has one word, or one place if a place is larger than a word.
+ */
 #include "emit/kernel/block.h"
 #include "emit/kernel/transpose_tiles.h"
 
 enum {
   THREADS = 256,
-  LINE = 128,      /* bytes of memory that a GPU brings at once, and of all banks of shared memory */
-  WORD = 4,        /* bytes of a bank */
-  LEAST = 8,       /* rows or columns; fewer would leave most of a tile unused */
+  LINE = 128, /* bytes that a GPU brings from memory at once, and the width of all banks of shared memory together */
+  WORD = 4,   /* bytes of a bank */
+  LEAST = 8,  /* rows or columns; fewer would leave most of a tile unused */
   LEAST_SIDE = 32, /* of a tile whose dimensions are long enough */
   MOST_SIDE = 128,
   LEAST_ELEMENTS = 2 * THREADS, /* of a tile; smaller ones are not worth a block, and lie in few lines of memory */
   GOOD_ELEMENTS = 4 * THREADS,  /* so that each thread has several loads under way */
   AT_ONCE = 8,                  /* the most elements whose loads a thread begins before it uses any of them */
-  MOST_BYTES = 48 * 1024        /* of shared memory, that every GPU has */
+  MOST_BYTES = 48 * 1024        /* of shared memory; every GPU has so much */
 };
 
 typedef struct tile {
@@ -35,7 +36,8 @@ typedef struct tile {
 
 static dtype type_of(const emit_transposes *t, int k) { return (dtype)t->of[k]->shapes[0].type; }
 
-/* Returns the bytes of an element of transpose k in one place of shared memory: a complex number has two. */
+/* Returns the bytes of a place of transpose k in shared memory.  A place has an element, or one part of a complex
+ * number. */
 static int64_t place_bytes(const emit_transposes *t, int k) {
   dtype type = type_of(t, k);
   return (int64_t)dtype_bytes(type) / (dtype_is_complex(type) ? 2 : 1);
@@ -44,7 +46,7 @@ static int64_t place_bytes(const emit_transposes *t, int k) {
 /* The shorter side of the tile is a line of shared memory. */
 static int64_t line_of(const tile *t) { return t->rows < t->columns ? t->rows : t->columns; }
 
-/* Returns how many places lie between two gaps, and how many a gap has. */
+/* The first returns how many places lie between two gaps, the second how many places a gap has. */
 static int64_t run_of(const tile *t, int64_t bytes) {
   int64_t line = line_of(t), most = bytes < LINE ? LINE / bytes : 1;
   return line > most ? line : most;
@@ -123,7 +125,7 @@ typedef struct share {
   const tile *t;
   bool along_rows;         /* whether neighbouring threads have neighbouring rows */
   LLVMValueRef fast, slow; /* the thread's first element: along the one dimension and along the other one */
-  int64_t step;            /* to the thread's next element */
+  int64_t step;            /* the distance to the thread's next element, along the other dimension */
   int64_t n;               /* how many elements each thread has */
   LLVMValueRef from;       /* the number of the thread's element from which on those below are counted */
 } share;
@@ -149,7 +151,7 @@ static LLVMValueRef advanced(const emit_ir *ir, LLVMValueRef x, LLVMValueRef n, 
 /* Constants are added last in both of the following functions, so that they become a part of the instructions that
  * access memory, and neighbouring elements share the rest of their addresses. */
 
-/* Returns the address in shared memory, in places of so many bytes, of the thread's element j. */
+/* Returns the address in shared memory, whose places have `bytes` bytes, of the thread's element j. */
 static LLVMValueRef place_of(const share *s, LLVMValueRef memory, LLVMTypeRef type, int64_t bytes, int64_t j) {
   const tile *t = s->t;
   const emit_ir *ir = t->t.w->e.w;
@@ -213,7 +215,8 @@ static void for_all(const share *s, const emit_index *first, some_fn *write) {
   emit_table_release(w->e.x.table, mark);
 }
 
-/* Brings transposed values to shared memory, for places beyond the end those of the last element. */
+/* Brings transposed values to shared memory.  A place beyond the end of a dimension gets the value of the dimension's
+ * last element. */
 static void bring(const share *s, const emit_index *first, int64_t n) {
   const emit_transposes *f = &s->t->t;
   const emit_ir *ir = f->w->e.w;

@@ -92,9 +92,9 @@ status emit_module_create(arena *a, const emit_target *t, const char *name, emit
  * faster. */
 static const char passes[] = "function(early-cse,loop-mssa(licm))";
 
-/* Keeps one of equal functions, such as the epilogues of layers with as many channels.  Where kernels are equal, one
- * calls the other; the kernels of targets that run blocks of threads cannot be called.  It runs before the other
- * passes, which then have less to do. */
+/* Keeps one of several equal functions, such as the epilogues of layers with equally many channels.  Of equal kernels,
+ * one calls the other; this is not done for blocks of threads, since their kernels cannot be called.  The pass runs
+ * before the other passes, which then have less to do. */
 static const char merging_passes[] = "mergefunc";
 
 /* Further passes for modules with coroutines (block_host.c): they split each function where its thread waits. */

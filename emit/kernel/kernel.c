@@ -123,9 +123,9 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at) {
   return emit_pos_add(x, row, emit_pos_add_const(x, emit_index_dim(x, run, 1), p->first));
 }
 
-/* If the threads of a block or of a warp compute an element together and one of them stores it, makes them wait until
- * all have read the old contents of the buffer.  The threads of a warp wait for each other where they exchange values.
- */
+/* If a result shares the buffer of an operand, and the threads of a block or of a warp compute an element together and
+ * one of them stores it, makes them wait until all have read the old contents of the buffer.  The threads of a warp
+ * wait for each other where they exchange values. */
 static void await_readers(emit_writer *w) {
   bool shared = false;
   for (uint32_t k = 0; k < w->n_results; k++) {

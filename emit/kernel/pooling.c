@@ -44,8 +44,8 @@ typedef struct pools {
 
 /* --- finding windows that slide --- */
 
-/* Returns true if i is a reduction of windows along the innermost dimension, and neither operand nor result is known to
- * be empty. */
+/* Returns true if i is a reduction of windows along the innermost dimension, of real numbers and without negative
+ * padding at the beginning, and if neither operand nor result is known to be empty. */
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   return i->op == HLO_REDUCE_WINDOW && x->rank && !shape_is_empty(x) && !shape_is_empty(&i->shapes[0]) &&
@@ -193,9 +193,9 @@ static void sweep_by(const pools *p, LLVMValueRef from, LLVMValueRef to, int lan
   emit_loop_end(e->w, &l, NULL);
 }
 
-/* Calls f for the positions in [from, to), vector by vector.  There are at least `least` positions.  The positions
- * after the last whole vector are computed by a vector that overlaps the one before if `twice`, otherwise one by one.
- */
+/* Calls f for the positions in [from, to), vector by vector.  Vectors have at most `least` lanes.  The positions after
+ * the last whole vector are computed by a vector that overlaps the one before if `twice`, otherwise one by one.  If
+ * `twice`, there must be at least `least` positions. */
 static void sweep(const pools *p, LLVMValueRef from, LLVMValueRef to, int64_t least, bool twice, sweep_fn *f,
                   void *data) {
   emit_element *e = &p->w->e;

@@ -234,8 +234,8 @@ static emit_pos stored_at(emit_element *e, const emit_row_fusion *r, const store
 
 /* --- division of a row by a number --- */
 
-/* Returns the divisor if i divides a row by a value that exists once for each row and has been computed already.
- * Otherwise returns NULL. */
+/* Returns the divisor if i divides a row in f32 by a value that exists once for each row and has been computed already,
+ * and the target has fused multiply-adds.  Otherwise returns NULL. */
 static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   if (i->op != HLO_DIV || i->shapes[0].type != DTYPE_F32 || !r->w->e.w->target->fma) {
     return NULL;
@@ -437,7 +437,7 @@ static const emit_index *last_vector(emit_row_fusion *r, emit_reduction_loop *f,
   return place;
 }
 
-/* Writes the last phase; `seldom` means that it seldom runs. */
+/* Writes the last phase; `seldom` says that its code seldom runs. */
 static void write_results(emit_row_fusion *r, bool seldom) {
   emit_element *e = &r->w->e;
   emit_reduction_loop f = {

@@ -48,7 +48,7 @@ typedef struct sorter {
   const emit_sort *config;
   sizes z;
   LLVMTypeRef word, item; /* the types of half an item and of an item */
-  LLVMValueRef counts;    /* a word for each digit */
+  LLVMValueRef counts;    /* the address of the counts: a word for each value of a byte */
 } sorter;
 
 /* --- items --- */

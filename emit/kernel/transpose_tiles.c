@@ -16,7 +16,7 @@
 enum { LEAST = 4, MOST = 16, FEW = 4 };
 
 typedef struct tiles {
-  emit_transposes t; /* or in place of the transposes the operation that interleaves columns */
+  emit_transposes t; /* the transposes; if `few`, the only entry of t.of is the operation that interleaves columns */
   int side;
   bool few; /* whether the result has few columns, which are interleaved, and is not computed in squares */
 } tiles;
@@ -89,7 +89,7 @@ static void collect(emit_transposes *t, hlo_value v, int depth) {
   }
 }
 
-/* Returns true if every window that i gathers contains at least a whole row. */
+/* Returns true if the windows that i gathers run along the innermost dimension of its result. */
 static bool takes_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   uint32_t n = hlo_n_ints(i, HLO_ATTR_OFFSET_DIMS);
@@ -124,8 +124,8 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
 }
 
 /* Divides the rows into runs of neighbouring rows that no dimension boundary of an operand separates
- * (emit_dim_boundaries). The dimension of the rows then becomes two: the runs, and the rows of a run.  Returns false if
- * there is no such division. */
+ * (emit_dim_boundaries).  If a run has fewer than all rows, the dimension of the rows becomes two: the runs, and the
+ * rows of a run.  Returns false if there is no such division. */
 static bool cut_rows(emit_transposes *t, const hlo_instr *turned) {
   emit_dim_boundaries cuts = {0};
   const emit_indexer *x = &t->w->e.x;

@@ -67,7 +67,7 @@ static const char *name_for(const emit_ir *w, const emit_shared *f, const char *
   return arena_printf(w->arena, "%s_%016llx", f->name, (unsigned long long)hash_bytes(target, strlen(target), 0));
 }
 
-/* Returns the shared function that is there when the code runs, NULL if there is none. */
+/* Returns f as one of the functions that are there when the code runs, or NULL if it is none of them. */
 static LLVMValueRef find_precompiled(const emit_ir *w, const emit_shared *f) {
   const function_set *there = w->target->functions;
   const char *name = there ? name_for(w, f, there->target) : NULL;

@@ -195,15 +195,15 @@ static V table_bits(W w, V table, V at) {
                       emit_i64(w, 0xffffffff), "");
 }
 
-/* Reduces one large finite number x = m 2^e: multiplies m by the 96 digits of 2/pi that matter, which gives x * 2/pi
- * modulo 4 as a 64-bit fixed-point number with 62 fraction bits. */
+/* Reduces one large finite number x = m 2^e, and sets r and n as reduce_pi does: multiplies m by the 96 digits of 2/pi
+ * that matter, which gives x * 2/pi modulo 4 as a 64-bit fixed-point number with 62 fraction bits. */
 static void reduce_large(W w, V table, V x, V *r, V *n) {
   LLVMBuilderRef b = w->builder;
   V bits = emit_bits_of(w, x),
     exponent = LLVMBuildAnd(b, LLVMBuildLShr(b, bits, emit_i(bits, 23), ""), emit_i(bits, 255), "");
   V m = LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i(bits, 0x7fffff), ""), emit_i(bits, 0x800000), "");
   m = LLVMBuildZExt(b, m, w->i64, "");
-  /* The position in the table of binary digit e - 2 of 2/pi; the table begins with 32 zeros. */
+  /* The position in the table of digit e - 1 of 2/pi, where digit 1 is the first; the table begins with 32 zeros. */
   V at = LLVMBuildSub(b, LLVMBuildZExt(b, exponent, w->i64, ""), emit_i64(w, 150 - 30), "");
   at = emit_intrinsic2(w, "llvm.smin", emit_intrinsic2(w, "llvm.smax", at, emit_i64(w, 0)), emit_i64(w, 134));
   V high = table_bits(w, table, at);
@@ -240,7 +240,8 @@ static V pi_table(W w) {
   return table;
 }
 
-/* Reduces the large lanes one by one, in a branch that is taken only if there are any. */
+/* Reduces the lanes one by one, in a branch that is taken only if some of them are large, and takes the results of the
+ * large ones. */
 static void reduce_lanes(W w, V x, V large, V *r, V *n) {
   LLVMBasicBlockRef before = emit_here(w), slow = emit_block(w, "large"), join = emit_block(w, "reduced");
   LLVMBuildCondBr(w->builder, emit_any(w, large), slow, join);

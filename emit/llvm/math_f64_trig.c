@@ -92,8 +92,8 @@ static V times_two_over_pi(W w, V x) {
   V bits = emit_bits_of(w, absolute(w, x)), exponent = LLVMBuildLShr(b, bits, emit_i64(w, 52), "");
   V m =
       LLVMBuildOr(b, LLVMBuildAnd(b, bits, emit_i64(w, ((int64_t)1 << 52) - 1), ""), emit_i64(w, (int64_t)1 << 52), "");
-  /* e is the exponent minus 1075, and binary digit e - 1 of 2/pi is the first that matters.  Other lanes of a vector,
-   * whose results are not used, may be less than 2^20. */
+  /* e is the biased exponent minus 1075.  Digit e - 1 of 2/pi is the first that matters, where digit 1 is the first.
+   * Other lanes of a vector, whose results are not used, may be less than 2^20. */
   V at = emit_intrinsic2(w, "llvm.smax", LLVMBuildSub(b, exponent, emit_i64(w, 1075 - 62), ""), emit_i64(w, 0));
   V digits[3], product[3];
   table_bits(w, at, 3, digits);
@@ -112,7 +112,8 @@ static V digits_of(W w, V x, int from, int n) {
   return LLVMBuildSIToFP(b, LLVMBuildAnd(b, part, emit_i64(w, ((int64_t)1 << n) - 1), ""), w->f64, "");
 }
 
-/* Sets r and low of *out to pi/2 times a fixed-point number of at most 1/2, which is summed to two f64 first. */
+/* Sets r and low of *out to pi/2 times the fixed-point number x.  x is at most 1/2, and is first converted to a sum of
+ * two f64. */
 static void times_half_pi(W w, V x, reduced *out) {
   V end = fma_c(w, digits_of(w, x, 28, 50), 0x1p28, digits_of(w, x, 0, 28)), high = digits_of(w, x, 78, 48);
   V sum = fma_c(w, high, 0x1p78, end), lost = add(w, fma_c(w, high, 0x1p78, neg(w, sum)), end);

@@ -143,7 +143,7 @@ static LLVMValueRef narrow_e8m0(const emit_ir *w, LLVMValueRef v, bool saturate,
   LLVMValueRef bits = and(w, emit_bits_of(w, v), 0x7fffffff), field = shr(w, bits, 23),
                fraction = and(w, bits, 0x7fffff);
   LLVMValueRef tiny = emit_icmp(w, LLVMIntEQ, field, emit_i(bits, 0));
-  /* For a denormal (field 0): `low` is true if the number is less than 2^-127, of which only bit 22 is set. */
+  /* `low` is true for denormals that are less than 2^-127.  2^-127 itself has only bit 22 set. */
   LLVMValueRef low = emit_icmp(w, LLVMIntULT, bits, emit_i(bits, 0x400000));
   LLVMValueRef rest = emit_select(w, tiny, shl(w, and(w, bits, 0x3fffff), 1), fraction);
   LLVMValueRef up = emit_i_of(emit_type_like(v, w->i1), 0);

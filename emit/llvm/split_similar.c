@@ -1,8 +1,9 @@
 /* split_similar.c - takes the constants out of similar functions; see split_similar.h.
  *
  * The values of a function (parameters, blocks, instructions) are numbered in order.  Functions are similar if their
- * instructions have equal opcodes, types and operands of equal numbers.  An operand that may be different constants is
- * a hole.  Whether functions without their holes are in fact equal need not be decided here, since mergefunc does. */
+ * instructions have equal opcodes and types, and if each operand is a value of the same number, the same constant, or a
+ * constant that may differ.  An operand of the last kind is a hole.  Whether functions without their holes are in fact
+ * equal need not be decided here, since mergefunc does. */
 #include "emit/llvm/split_similar.h"
 
 #include <stdlib.h>
@@ -11,8 +12,8 @@
 #include "base/hash.h"
 #include "emit/llvm/function.h"
 
-/* A function of fewer instructions takes no longer to compile than one that calls another.  There must be several
- * instructions for each argument, since it takes one itself. */
+/* A function of fewer than FEWEST_INSTRS instructions takes no longer to compile than one that calls another.  There
+ * must be INSTRS_FOR_ARGUMENT instructions for each argument, since an argument takes an instruction itself. */
 enum { FEWEST_INSTRS = 16, INSTRS_FOR_ARGUMENT = 4, MOST_ARGUMENTS = 32, MOST_PARAMETERS = 64 };
 
 typedef struct numbered {
@@ -47,7 +48,7 @@ typedef struct group {
 
 static bool is_function(LLVMValueRef v) { return LLVMIsAFunction(v) && !LLVMGetIntrinsicID(v); }
 
-/* Returns what mergefunc compares besides opcode, type and operands, as far as it differs often. */
+/* Returns a part of what mergefunc compares besides opcode, type and operands: the part that often differs. */
 static uint64_t detail_of(LLVMValueRef i) {
   switch (LLVMGetInstructionOpcode(i)) {
     case LLVMAlloca: return (uintptr_t)LLVMGetAllocatedType(i);
@@ -272,7 +273,8 @@ static void reserve_most(const group *g) {
   }
 }
 
-/* Removes what loads state about arrays' sizes where that differs among the members, as it would keep them apart. */
+/* Removes what loads state about the sizes of arrays (LLVM's "dereferenceable") where that differs among the members,
+ * since mergefunc would then not merge them. */
 static void forget_sizes(const emit_ir *w, const group *g) {
   static const char name[] = "dereferenceable";
   unsigned kind = LLVMGetMDKindIDInContext(w->context, name, sizeof name - 1);

@@ -30,10 +30,12 @@ struct emit_reduction_loop {
   bool rows;
   LLVMValueRef from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK]; /* if not NULL, only the range [from, to) of a dimension is
                                                             visited; not allowed with `rows` */
-  bool cooperative; /* whether the threads of a team share the loop; `from`, `to` and `mask` are then NULL */
+  bool cooperative; /* whether the threads of e->team, if it is not NULL, share the loop; `from`, `to` and `mask` are
+                       then NULL */
   bool compact;     /* whether not to unroll, for code that seldom runs */
   bool unroll;      /* whether to unroll short loops, because a step is small */
-  bool heavy;       /* whether a step takes tens of instructions, of which the processor does many at a time */
+  bool heavy; /* whether a step takes tens of instructions, so that few copies of the accumulators are enough to hide
+                 latencies */
   /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true).  If so, the
    * elements after the last whole vector of a row are accumulated by a vector that ends with the row, in which the
    * lanes that were accumulated before are masked. */

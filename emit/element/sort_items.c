@@ -30,8 +30,8 @@ static LLVMValueRef float_key(const emit_ir *ir, LLVMValueRef bits, int64_t infi
   return emit_select(ir, nan, emit_i(bits, -1), key);
 }
 
-/* Returns an unsigned integer that compares as v does.  It has no more bits than needed, since each byte may be a pass
- * of the radix sort. */
+/* Returns an unsigned integer that compares as v does.  It has as many bits as v, or 32 for floats of at most 8 bits.
+ * It has no more, since each byte may be a pass of the radix sort. */
 static LLVMValueRef key_of(const emit_ir *ir, dtype t, LLVMValueRef v) {
   switch (t) {
     case DTYPE_F64: return float_key(ir, emit_bits_of(ir, v), 0x7ff0000000000000);

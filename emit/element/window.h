@@ -4,8 +4,9 @@
 
 #include "emit/element/element.h"
 
-/* Reduces the window of reduce-window i along all dimensions except the innermost one, at index `at`, and returns the
- * value in accumulated form (accumulate.h). */
+/* Reduces the window of reduce-window i at index `at` along all dimensions except the innermost one, and returns the
+ * value in accumulated form (accumulate.h).  Along the innermost dimension, the position in `at` is one of the operand.
+ */
 emit_pair emit_reduce_window_columns(emit_element *e, const hlo_instr *i, const emit_index *at);
 
 #endif

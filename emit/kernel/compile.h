@@ -22,8 +22,8 @@ void emit_module_destroy(emit_module *m);
 void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 
-/* Lets a linker find the functions of the module, within the program or shared object that is linked.  Calls
- * tell(data, name) for each function that it could not find before. */
+/* Makes the internal functions of the module visible to the other objects of the program or shared object that is
+ * linked (LLVM's hidden visibility), and calls tell(data, name) for each of them. */
 void emit_module_export(emit_module *m, void (*tell)(void *data, const char *name), void *data);
 
 /* Adds the kernel `name` (a C identifier) for a fusion or a single instruction. options may be NULL.  If emit_supports

@@ -80,9 +80,9 @@ bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i);
  * dynamic-update-slice or scatter updates, which is then not copied. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
-/* Returns the dot or convolution that `i` is, or the only one in the fusion `i`, provided that its operands are read as
- * they are in memory (or are weight-only quantised: hlo/analysis/quantized.h) and that its result is read only for the
- * same element of the fusion's results.  Otherwise returns NULL. */
+/* If `i` is a dot or convolution, returns `i`.  If `i` is a fusion with only one of these, returns that one, provided
+ * that its operands are read as they are in memory (or are weight-only quantised: hlo/analysis/quantized.h) and that
+ * its result is read only for the same element of the fusion's results.  Otherwise returns NULL. */
 const hlo_instr *emit_contraction_of(const hlo_instr *i);
 bool emit_has_quantized_weights(const hlo_instr *i);
 

@@ -94,9 +94,9 @@ static void collect(pools *p, hlo_value v, int depth) {
   }
 }
 
-/* The number of rows of the result in a step of the grid.  In a step of several rows, the columns of all windows are
- * reduced and stored first, so that no row is read from memory right after it was stored; and code before the loop over
- * rows runs once for all rows of the step. */
+/* The most rows of the result in a step of the grid.  In a step of several rows, the columns of all windows are reduced
+ * and stored first, so that no row is read from memory right after it was stored; and code before the loop over rows
+ * runs once for all rows of the step. */
 enum { GROUP = 8 };
 
 static int64_t span_of(const pool *g, int64_t block) { return (block - 1) * g->stride + (g->window - 1) * g->hole + 1; }

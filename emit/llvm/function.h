@@ -6,19 +6,20 @@
 
 /* Gives the function that is being written the attributes that all functions of kernels have. */
 void emit_mark_function(const emit_ir *w);
-/* Makes LLVM compile the function that is being written in less than half the time, without any optimization: for
- * functions that do little themselves and call other functions for the work.  Nothing changes where code should be
+/* Makes LLVM compile the function that is being written in less than half the time, without any optimization.  This is
+ * for functions that do little themselves and call other functions for the work.  Does nothing where code should be
  * small (emit_target.small). */
 void emit_compile_quickly(const emit_ir *w);
 /* Makes LLVM write the divisions of the function that is being written as they are.  For many x86 processors it would
- * write two divisions and a test whether 32 bits suffice, which takes long to compile: for functions that divide
- * seldom. */
+ * otherwise write two divisions and a test whether 32 bits suffice, which takes long to compile.  This is for functions
+ * that divide seldom. */
 void emit_divide_plainly(const emit_ir *w);
 /* Adds a function with the attributes of emit_mark_function that only the module sees. */
 LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVMTypeRef type);
 
-/* A function that many kernels call, and that returns nothing.  `body` writes its code, which may depend only on what
- * the name and the target tell; `w` is for that function, and its `watch` is NULL. */
+/* A function that many kernels call, and that returns nothing.  `body` writes its code; the `w` that it gets is for
+ * that function, and w->watch is NULL.  The code may depend only on the name and the target, since functions of one
+ * name are written once for a target. */
 typedef struct emit_shared {
   const char *name;
   const char *parameters; /* a letter for each parameter: p for a pointer, i for an i64 */

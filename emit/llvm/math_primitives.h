@@ -26,7 +26,7 @@ static inline V lt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOLT, x, emi
 static inline V gt(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGT, x, emit_f(x, c)); }
 static inline V ge(W w, V x, double c) { return emit_fcmp(w, LLVMRealOGE, x, emit_f(x, c)); }
 static inline V eq(W w, V x, double c) { return emit_fcmp(w, LLVMRealOEQ, x, emit_f(x, c)); }
-/* Clamp x to [low, high]; NaN stays. */
+/* Return x limited to at most `high` and to at least `low`; NaN stays NaN. */
 static inline V at_most(W w, V x, double high) { return pick(w, gt(w, x, high), emit_f(x, high), x); }
 static inline V at_least(W w, V x, double low) { return pick(w, lt(w, x, low), emit_f(x, low), x); }
 

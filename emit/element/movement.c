@@ -1,5 +1,5 @@
-/* movement.c - operations whose result elements are elements of an operand.  Each emitter computes the operand's index
- * from the result's index. */
+/* movement.c - operations that move elements: each emitter computes the operand's index from the result's index.  Also
+ * iota and sizes, which have no operands. */
 #include "emit/element/element.h"
 #include "hlo/analysis/queries.h"
 

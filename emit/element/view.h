@@ -16,8 +16,9 @@ typedef struct emit_view {
  * merges. */
 bool emit_view_of(hlo_value v, hlo_value base, emit_view *out);
 
-/* Returns true if dimension d of v is the innermost one of the array in memory from which v is computed, element by
- * element or by movement, as far as that can be told. */
+/* v is computed from an array in memory by elementwise operations, slices, transposes, reshapes and broadcasts. Returns
+ * true if dimension d of v comes from the innermost dimension of that array, as far as that can be told: of the
+ * operands of an elementwise operation, only one is followed. */
 bool emit_is_innermost(hlo_value v, int d);
 
 #endif

@@ -2,8 +2,8 @@
  * grid together, barriers, shared memory, and exchanges of values in a warp.
  *
  * A GPU and a CPU that emulates its threads get the same instructions, except those that emit_block_ops writes, so that
- * they compute the same bits. runtime/block_abi.h describes the functions.  Only the files that implement
- * emit_block_ops know for which of the two code is written.
+ * they compute the same bits, except for sums of floats by emit_mma. runtime/block_abi.h describes the functions.  Only
+ * the files that implement emit_block_ops know for which of the two code is written.
  *
  * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  A
  * thread that takes a path which others do not take must not wait for them: w->uniform (writer.h) says which threads

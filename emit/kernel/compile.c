@@ -127,7 +127,7 @@ static void mark_functions(emit_module *m, bool features) {
       add_flag(m, "minsize");
       add_flag(m, "optsize");
     }
-    if (*text && !has_attribute(f, EMIT_TARGET_FEATURES)) { /* emit_divide_plainly has stated them otherwise */
+    if (*text && !has_attribute(f, EMIT_TARGET_FEATURES)) { /* unless emit_divide_plainly has stated them */
       emit_add_text_attribute(&m->ir, EMIT_TARGET_FEATURES, text);
     }
   }

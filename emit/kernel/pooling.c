@@ -1,9 +1,10 @@
 /* pooling.c - kernels of windows that slide along the innermost dimension: pooling of arrays with channels first.
  *
- * A step of the grid is one or several rows of the result.  First the columns of its windows are reduced, once for each
- * position of the operand's innermost dimension, in contiguous vectors whatever the stride is.  The reduced columns are
- * stored in a row on the stack, with padding at its ends.  Then each window is reduced along that row without checks at
- * its ends.  So a window of K x K takes 2 K operations for each element instead of K * K, and no operation is masked.
+ * A step of the grid is one or several rows of the result, or a block of each of these rows if rows are long.  First
+ * the columns of its windows are reduced, once for each position of the operand's innermost dimension, in contiguous
+ * vectors whatever the stride is.  The reduced columns are stored in a row on the stack, with padding at its ends. Then
+ * each window is reduced along that row without checks at its ends.  So a window of K x K takes 2 K operations for each
+ * element instead of K * K, and no operation is masked.
  *
  * The length of a row of results may be an argument.  A row is then divided into blocks of a likely length.  If it is
  * shorter than that, its only block is shorter, too. */

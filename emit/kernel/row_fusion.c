@@ -3,9 +3,9 @@
  * A step of the grid is a row, or a vector of neighbouring rows.  It consists of phases, which are loops over the row.
  * Each phase computes the reductions whose operands are known by then; the last phase stores the results.  Values that
  * exist once for each row are computed between the phases.  If several phases need the elements of a full array (one
- * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise its row is stored in
- * the first of these phases: in the array's own buffer if the array is a result, on the stack if the length of a row is
- * a constant, or in the buffer of another result that is not written yet.
+ * with a value for each element of the rows), they are computed again if that is cheap.  Otherwise the current row of
+ * the array is stored in the first of these phases: in the array's own buffer if the array is a result, on the stack if
+ * the length of a row is a constant, or in the buffer of another result that is not written yet.
  *
  * On blocks of threads, a team of threads computes a row if it is long enough (team.h).  In all phases a thread visits
  * the same elements of the row, so that it reads only what it has stored itself. */

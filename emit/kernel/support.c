@@ -98,7 +98,7 @@ static bool arrays_only(const hlo_instr *i, const char **why) {
   return true;
 }
 
-/* Returns true if the shapes of values of `i` are known to have equally many elements. */
+/* Returns true if x and y, which are shapes of values of `i`, are known to have equally many elements. */
 static bool same_elements(const hlo_instr *i, const shape *x, const shape *y) {
   dim_table *t = i->parent->module->dims;
   return shape_dim_product(t, x, 0, x->rank) == shape_dim_product(t, y, 0, y->rank);

@@ -62,7 +62,8 @@ static bool same_turn(const hlo_instr *a, const hlo_instr *b) {
   return a->op == b->op && shape_same_dims(&a->shapes[0], &b->shapes[0]) && hlo_same_operation(a, b);
 }
 
-/* Returns true if elements of the type in registers are vectors of whole elements, which can be shuffled. */
+/* Returns true if the lanes of vectors hold whole elements of type t, so that elements can be shuffled: not parts of
+ * complex numbers, and not single bits (pred). */
 static bool fits_vectors(dtype t) { return !dtype_is_complex(t) && t != DTYPE_PRED; }
 
 /* Adds to t the transposes from which v is computed by operations that keep the positions of elements

@@ -22,7 +22,7 @@ typedef struct emit_sizes {
   uint32_t n_dims, cap_dims, n_values, cap_values;
   dim *dims; /* argument k is dims[k], and values[k] is its value as an i64 */
   LLVMValueRef *values;
-  bool overflow; /* whether the code would need a size that is DIM_OVERFLOW, so that it must not be used */
+  bool overflow; /* whether the code would need a size that is DIM_OVERFLOW, so that the code must not be used */
 } emit_sizes;
 
 enum { EMIT_SCATTERED = INT32_MIN };

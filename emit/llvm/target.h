@@ -75,7 +75,8 @@ emit_target emit_target_baseline(const emit_target *t);
 STATUS_MUST_USE status emit_target_nvptx(arena *a, const char *cpu, emit_target *out);
 
 /* Describes this machine's CPU as one that emulates blocks of threads.  Kernels compute the same bits as on a GPU,
- * except that NaNs may differ in their signs and payloads.  A CPU without the instructions for that is UNSUPPORTED. */
+ * except that NaNs may differ in their signs and payloads, and the sums of emit_mma in their last bits if they are
+ * floats.  A CPU without the instructions for that is UNSUPPORTED. */
 STATUS_MUST_USE status emit_target_blocks_host(arena *a, emit_target *out);
 
 /* Returns the features of `t` in the form that LLVM needs, such as "+avx2,...,-avx512f": the features of the

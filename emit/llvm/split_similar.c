@@ -337,8 +337,7 @@ static void write_call(emit_ir *w, LLVMValueRef from, LLVMValueRef to, uint32_t 
   memcpy(arguments + n, more, n_more * sizeof *more);
   w->function = from;
   LLVMPositionBuilderAtEnd(w->builder, emit_block(w, "entry"));
-  LLVMValueRef call = LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(to), to, arguments, n + n_more, "");
-  LLVMSetTailCall(call, true);
+  LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(to), to, arguments, n + n_more, "");
   LLVMBuildRetVoid(w->builder);
   emit_compile_quickly(w);
 }

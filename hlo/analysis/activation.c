@@ -152,7 +152,8 @@ static bool is_hard_gate(const finder *f, double q) {
          is_near(q * f->g.c[1], 1.0 / 6);
 }
 
-/* Returns true if y has the form p*x + q*x*t and is one of the activations, and sets out->kind and out->alpha. */
+/* Returns true if y has the form p*x + q*x*t and is one of the activations.  Sets out->kind and, for HLO_SWISH,
+ * out->alpha. */
 static bool recognise(const finder *f, const polynomial *y, hlo_activation *out) {
   const double tanh_scale = M_2_SQRTPI * M_SQRT1_2, tanh_cube = 0.044715;
   const polynomial *g = &f->g;

@@ -21,7 +21,7 @@ typedef struct hlo_activation {
   hlo_instr *members[HLO_ACTIVATION_MEMBERS];
 } hlo_activation;
 
-/* Returns true if all elements of v are one number, and sets *number to it. */
+/* Returns true if all elements of v are the same known number, and sets *number to it. */
 typedef bool hlo_splat_fn(const void *data, hlo_value v, double *number);
 
 /* Finds the activation that is computed from result 0 of `x`.  No instruction outside of out->members uses x, or the

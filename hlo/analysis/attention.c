@@ -185,7 +185,8 @@ static hlo_instr *find_reduction(hlo_attention *a, hlo_value v, hlo_reducer how,
   return found ? i : NULL;
 }
 
-/* Returns p, or what is rounded to p: softmax is computed in f32, and its result is a factor of a smaller type. */
+/* If p is rounded from a wider float type, in which softmax is then computed, returns the value before rounding;
+ * otherwise returns p. */
 static hlo_value before_rounding(hlo_attention *a, hlo_value p) {
   hlo_value wide, rounded;
   bool rounds = hlo_match(p, P_RESHAPED(P_AS(&rounded, P_OP(HLO_CONVERT, P_ANY(&wide))))) &&
@@ -195,7 +196,8 @@ static hlo_value before_rounding(hlo_attention *a, hlo_value p) {
 }
 
 /* Returns true if p is exp(scores - shift) / total, perhaps rounded, where shift comes from the maximum of the scores,
- * and total from the sum of exp.  Sets these members of *a. */
+ * and total from the sum of exp.  Sets scores, exp, shift, total, max, sum and keys of *a, and a->rows to the number of
+ * rows in all batches. */
 static bool find_softmax(hlo_attention *a, hlo_value p) {
   hlo_row_space s;
   hlo_value exp, shifts, totals;

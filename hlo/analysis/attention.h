@@ -18,7 +18,8 @@ enum { HLO_ATTENTION_MEMBERS = 64 };
 typedef struct hlo_attention {
   hlo_instr *qk, *pv; /* the dot of q and k, and the dot of the softmax (p) and v */
   hlo_value q, k, v;  /* the operands of the fusion; views of them may be in `members` */
-  /* The operand of softmax: computed elementwise from the result of qk and from values that do not depend on it. */
+  /* The operand of softmax, which is computed elementwise from the result of qk and from values that do not depend on
+   * that result. */
   hlo_value scores;
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
   /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */

@@ -43,7 +43,7 @@ static bool keeps_order(const hlo_instr *broadcast) {
   return same_elements(broadcast, x, &broadcast->shapes[0]);
 }
 
-/* Returns true if element k of every result is computed from element k of operand `operand`. */
+/* Returns true if element k of every result depends on no other element of operand `operand` than element k. */
 static bool maps_elements(const hlo_instr *i, uint32_t operand) {
   const shape *x = hlo_shape(i->operands[operand]), *y = &i->shapes[0];
   if (x->kind != SHAPE_ARRAY || y->kind != SHAPE_ARRAY || !same_elements(i, x, y)) {

@@ -29,7 +29,8 @@ typedef enum hlo_dependence {
   HLO_ON_ANY_ELEMENT
 } hlo_dependence;
 
-/* Returns the strongest dependence of any result of `i` on operand `operand`.  Uses `a` for temporary memory. */
+/* Returns the strongest dependence (the last in the enum) of any result of `i` on operand number `operand`.  Uses `a`
+ * for temporary memory. */
 hlo_dependence hlo_dependence_on(arena *a, const hlo_instr *i, uint32_t operand);
 
 /* Returns true if `i`, implemented with this access, may write result `result` over operand `operand`, where both begin

@@ -5,18 +5,21 @@
 
 #include "hlo/analysis/queries.h"
 
-/* An array that is broadcast from one number, or from a list of numbers along one of its dimensions. */
+/* An array whose elements are all the same number, or are a list of numbers along one of its dimensions and equal along
+ * the others. */
 typedef struct hlo_along {
   hlo_value v; /* the array that holds the numbers: number k is element k * step */
-  int axis;    /* the dimension of the broadcast array along which the numbers run; -1 if there is one number */
+  int axis;    /* the dimension along which the described array has the list; -1 if there is only one number */
   int64_t n;   /* how many numbers there are */
   int64_t step;
 } hlo_along;
 
-/* Describes v, whose shape may be symbolic.  Returns false if v is not broadcast from one number or one list
- * of numbers, if the length of the list is symbolic, or if v is a constant of more than 2^16 bytes. */
+/* Describes v, whose shape may be symbolic: a scalar, a broadcast of one number or one list of numbers, or a constant
+ * of at most 2^16 bytes that varies along at most one dimension.  Returns false for all other arrays, for a list of
+ * symbolic length, for complex numbers, and for arrays without elements. */
 bool hlo_along_of(hlo_value v, hlo_along *out);
-/* Returns true if the numbers are constants.  Only then may hlo_along_at be called, which returns number k. */
+/* Returns true if the numbers are constants.  Only then may hlo_along_at be called.  It returns number k; if there is
+ * only one number, it returns that one for every k. */
 bool hlo_along_is_const(const hlo_along *a);
 double hlo_along_at(const hlo_along *a, int64_t k);
 /* Returns true if both have equal constants along the same axis. */

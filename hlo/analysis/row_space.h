@@ -25,12 +25,12 @@ typedef struct hlo_row_space {
   dim rows, length, elements;
 } hlo_row_space;
 
-/* Sets *s to the row space of a reduction.  Returns false if it is known to have no rows or rows of fewer than two
- * elements, or if kept and reduced dimensions alternate too often. */
+/* Sets *s to the row space of a reduction.  Returns false if the operand is known to have no elements or rows of one
+ * element, if it has strings or dynamic dimensions, or if kept and reduced dimensions alternate too often. */
 bool hlo_row_space_of(const hlo_instr *reduce, hlo_row_space *s);
 bool hlo_row_space_equal(const hlo_row_space *a, const hlo_row_space *b);
 
-/* These return true if x is a full array, and if x has one element for each row. */
+/* hlo_is_full returns true if x is a full array, hlo_is_kept if x has one element for each row. */
 bool hlo_is_full(const hlo_row_space *s, const shape *x);
 bool hlo_is_kept(const hlo_row_space *s, const shape *x);
 

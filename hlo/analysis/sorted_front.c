@@ -2,7 +2,8 @@
 #include "hlo/analysis/sorted_front.h"
 
 /* Returns the least n for which it is known that only the first n elements of v along dimension d are read, or -1 if
- * none is known.  `depth` is how many nested computations may be looked into. */
+ * none is known.  `depth` is how many computations may be looked at: that of v and, inside of it, the bodies of
+ * fusions. */
 static int64_t front_read(hlo_value v, int64_t d, int depth) {
   int64_t most = hlo_is_root(v) || depth == 0 ? -1 : 0;
   for (uint32_t k = 0; k < v.def->n_uses && most >= 0; k++) {

@@ -20,7 +20,7 @@
  * NULL) if no y depends on it.  dys[j] has ys[j]'s shape; if its def is NULL, ys[j] is left out of the sum.  The xs are
  * independent variables: gradients do not flow through one to the values from which it is computed.  Each x is the
  * result of an instruction with one result.  All values are floats and come before the builder's position.  Composites
- * between xs and ys are inlined. */
+ * that depend on an x are inlined. */
 void hlo_gradients(hlo_builder *b, uint32_t n_ys, const hlo_value *ys, const hlo_value *dys, uint32_t n_xs,
                    const hlo_value *xs, hlo_value *dxs);
 

@@ -137,7 +137,7 @@ void hlo_gradient_remainder(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   }
 }
 
-/* Returns dy * y * x^(y - 1), which is 0 for y = 0 whatever x is. */
+/* Returns dy * y * x^(y - 1), which is 0 for y = 0, also if x is 0. */
 static hlo_value power_by_base(hlo_builder *b, hlo_value dy, hlo_value x, hlo_value y) {
   hlo_value zero = hlo_like(b, y, 0), one = hlo_like(b, y, 1), exponent = sub(b, y, one);
   literal known;

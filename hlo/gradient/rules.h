@@ -4,10 +4,10 @@
 
 #include "hlo/gradient/gradient.h"
 
-/* The instructions of a computation from the first x on, where an x is an independent variable of
- * hlo_gradients; they are visited from last to first.  The lists are indexed by instruction id.  Instructions
- * before the first x have ids of an older numbering, and new instructions have no ids.  So an instruction is
- * on the tape only if order[id] is that instruction. */
+/* The instructions of a computation from the first x on, where an x is an independent variable of hlo_gradients; they
+ * are visited from last to first.  The lists are indexed by instruction id.  Instructions before the first x have ids
+ * of an older numbering, and new instructions have the id 0.  So an instruction is on the tape only if order[id] is
+ * that instruction. */
 typedef struct hlo_tape {
   hlo_builder *b;
   uint32_t n;

@@ -16,7 +16,8 @@ STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inpu
  * STATUS_ABOUT_SHAPE. */
 STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *data);
 
-/* Replaces each dimension of the module, in shapes and in attributes, by what `map` returns for it. */
+/* Replaces each dimension of the module, in shapes, in attributes and in the lengths of carried roots, by what `map`
+ * returns for it. */
 void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data);
 
 /* Return true if no shape and no attribute of the module, or of the instruction, contains a symbol. */

@@ -109,7 +109,8 @@ hlo_value hlo_rng(hlo_builder *b, hlo_value state, hlo_algorithm algorithm, shap
 hlo_value hlo_reduce(hlo_builder *b, hlo_value x, hlo_reducer r, uint32_t n, const int64_t *dimensions);
 hlo_value hlo_arg_reduce(hlo_builder *b, hlo_value x, int64_t dimension, bool largest, bool last);
 
-typedef struct hlo_window { /* each list has one entry for each dimension of the operand */
+typedef struct hlo_window { /* each list has one entry for each dimension of the operand; a NULL list has only 1s or, if
+                               it is `low` or `high`, 0s; `window` is never NULL */
   const int64_t *window, *strides, *low, *high, *dilation;
 } hlo_window;
 hlo_value hlo_reduce_window(hlo_builder *b, hlo_value x, hlo_reducer r, const hlo_window *w);
@@ -118,8 +119,8 @@ hlo_value hlo_cumulative(hlo_builder *b, hlo_value x, hlo_reducer r, int64_t dim
 /* Sorts all operands by the first one, stably, into out[n]. */
 void hlo_sort(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t dimension, bool descending, hlo_value *out);
 
-/* xs are corners, scores, most, overlap and optionally floor (see non-max-suppression in OPS.md); out are the selected
- * rows and their number. */
+/* xs are corners, scores, most, overlap and optionally floor (see non-max-suppression in OPS.md).  out are the chosen
+ * boxes, a row (batch, class, box) for each, and their number. */
 void hlo_nms(hlo_builder *b, uint32_t n, const hlo_value *xs, int64_t limit, hlo_value out[2]);
 
 typedef struct hlo_dot_dims {
@@ -130,7 +131,8 @@ hlo_value hlo_dot(hlo_builder *b, hlo_value x, hlo_value y, const hlo_dot_dims *
 /* Returns numpy's matmul of two values of the same element type. */
 hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y);
 
-typedef struct hlo_conv_dims { /* each list has one entry for each spatial dimension */
+typedef struct hlo_conv_dims { /* each list has one entry for each spatial dimension; a NULL list has only 1s or, if it
+                                  is `low` or `high`, 0s */
   const int64_t *strides, *low, *high, *lhs_dilation, *rhs_dilation;
   int64_t groups;
   hlo_layout layout;
@@ -141,8 +143,8 @@ hlo_value hlo_convolution(hlo_builder *b, hlo_value x, hlo_value kernel, const h
  * root.  The results are in out[n]. */
 void hlo_while(hlo_builder *b, hlo_computation *condition, hlo_computation *body, uint32_t n, const hlo_value *init,
                hlo_value *out);
-/* `index` is pred[] (true takes branch 0) or s32[] (clamped to the last branch).  Each branch takes all args.  `out`
- * are the results, which are the roots of the branch that is taken. */
+/* `index` is pred[] (true takes branch 0, false branch 1) or s32[] (a number that is out of range takes the last
+ * branch).  Each branch takes all args.  `out` are the results, which are the roots of the branch that is taken. */
 void hlo_conditional(hlo_builder *b, hlo_value index, uint32_t n_branches, hlo_computation **branches, uint32_t n,
                      const hlo_value *args, hlo_value *out);
 /* Builds a composite: a call to `decomposition`, a computation of the same module, under a name of composites.def. */

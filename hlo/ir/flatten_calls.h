@@ -8,7 +8,7 @@
 #include "hlo/ir/ir.h"
 
 /* Copies each computation that instructions of kind control call more than once, so that each call has its own.  The
- * bodies of fusions stay shared.  A second call changes nothing. */
+ * bodies of fusions stay shared.  Running this function a second time changes nothing. */
 void hlo_flatten_calls(hlo_module *m);
 
 #endif

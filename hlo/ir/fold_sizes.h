@@ -13,8 +13,8 @@
 /* The most elements of a list that is folded. */
 enum { HLO_MAX_SIZES = 64 };
 
-/* If v is a constant list of integers, or the result of an instruction `sizes` of any type, of at most HLO_MAX_SIZES
- * elements and rank at most 1, sets elements[] and returns their number; otherwise returns -1. */
+/* If v is a constant list of integers or preds, or the result of an instruction `sizes` of any type, of at most
+ * HLO_MAX_SIZES elements and rank at most 1, sets elements[] and returns their number; otherwise returns -1. */
 int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]);
 
 /* Computes the elements of the result of i, whose rank must be at most 1, if each operand has known elements and at
@@ -27,8 +27,8 @@ bool hlo_constant_sizes(const dim_table *t, int n, const dim *elements, int64_t 
 /* Returns a literal of that shape with the integers in values[]. */
 literal hlo_sizes_literal(arena *a, shape s, const int64_t *values);
 
-/* Returns a constant if all elements are constants, otherwise an instruction `sizes`.  The result has the type and n
- * elements, or is a scalar if n is -1. */
+/* Returns a constant if all elements are constants, otherwise an instruction `sizes`.  The result has element type
+ * `type` and n elements, or is a scalar if n is -1. */
 hlo_value hlo_sizes(hlo_builder *b, dtype type, int n, const dim *elements);
 
 #endif

@@ -182,9 +182,9 @@ struct hlo_computation {
   uint32_t n_ids; /* set by hlo_number; all ids are less than this */
 };
 
-/* Says that a root is the size of another root: the value of this root is the number of elements of root `result` that
- * are defined along `axis`, counted from the first; along that axis, the shape of `result` has only an upper bound of
- * that number.  For an ordinary root the axis is -1.  Size roots come after all ordinary ones. */
+/* Says whether a root is the size of another root, number `result`, along dimension `axis`.  The shape of root `result`
+ * has only an upper bound there.  Its first elements along `axis` are defined, as many as the value of the size root
+ * says.  For an ordinary root, which is no size, `axis` is -1.  Size roots come after all ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
@@ -210,10 +210,10 @@ struct hlo_module {
   const char **param_names, **result_names;
   hlo_size_of *size_of; /* for each root of the entry; NULL means that every result has the size that its shape says */
   hlo_carried *carried; /* for each root of the entry; NULL if none is carried */
-  /* True if the target's passes have run, including assign_kernels, the last one; then compiling skips the passes. */
+  /* True if the target's passes have run.  Compiling such a module runs only the last of them again, assign_kernels. */
   bool kernels_assigned;
   str_map names;      /* the names of all computations that were ever made */
-  uint32_t next_name; /* the number to append to the next name that is not unique */
+  uint32_t next_name; /* the number that was last appended to a name to make it unique */
 };
 
 /* --- creating --- */
@@ -222,7 +222,8 @@ struct hlo_module {
 hlo_module *hlo_module_create(arena *a, const char *name);
 /* The name is made unique.  The new computation is not the entry. */
 hlo_computation *hlo_computation_create(hlo_module *m, const char *name);
-/* Returns a deep copy in `to`, which may be another module, with copies of the computations that it calls. */
+/* Returns a copy of c in `to`.  If `to` is another module, the computations that c calls are copied, too; otherwise the
+ * copy calls the same ones.  The elements of constants are shared in both cases, and must live as long as the copy. */
 hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c);
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
 void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
@@ -258,7 +259,7 @@ void hlo_inline(hlo_instr *before, const hlo_computation *callee, const hlo_valu
 
 /* --- reading --- */
 
-/* Never returns NULL: the shape of an absent value (def is NULL) has type DTYPE_INVALID and rank 0. */
+/* Returns the shape of v, never NULL.  The shape of an absent value (def is NULL) has type DTYPE_INVALID and rank 0. */
 const shape *hlo_shape(hlo_value v);
 static inline dtype hlo_type(hlo_value v) { return (dtype)hlo_shape(v)->type; }
 static inline int hlo_rank(hlo_value v) { return hlo_shape(v)->rank; }
@@ -284,8 +285,8 @@ uint32_t hlo_value_uses(hlo_value v);
 bool hlo_is_root(hlo_value v);
 /* Numbers the instructions of the computation in list order, from 0. */
 void hlo_number(hlo_computation *c);
-/* Returns the number of boxes for which the result of a non-max-suppression has room in each line (batch and
- * class).  A limit of UINT32_MAX means no limit: then there is room for all boxes. */
+/* Returns the number of boxes for which the result of i, a non-max-suppression, has room in each batch and class.  A
+ * limit of UINT32_MAX means no limit: then there is room for all boxes. */
 dim hlo_nms_room(const hlo_instr *i);
 /* Returns true if both operands of i, a dot or convolution, are bytes (s8 or u8 each); then its sums are s32. */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
@@ -297,7 +298,7 @@ static inline bool hlo_sums_bytes(const hlo_instr *i) {
   }
   return true;
 }
-/* Returns true for a bitcast-convert that leaves the bytes as they are. */
+/* Returns true if i is a bitcast-convert that leaves the bytes in memory as they are. */
 static inline bool hlo_is_bitcast_view(const hlo_instr *i) {
   return i->op == HLO_BITCAST && dtype_same_memory(hlo_type(i->operands[0]), (dtype)i->shapes[0].type);
 }
@@ -325,8 +326,8 @@ bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
 uint64_t hlo_operation_hash(const hlo_instr *i);
 /* Returns a hash of h and the attributes of i. */
 uint64_t hlo_attrs_hash(uint64_t h, const hlo_instr *i);
-/* These return a hash of the operations, operands, shapes, attributes and configs, and of the names of computations.
- * Provenance and all other names do not count. */
+/* These return a hash of the operations, operands, shapes, attributes, configs and roots, and of the names of
+ * computations.  Provenance and all other names do not count. */
 uint64_t hlo_module_hash(const hlo_module *m);
 uint64_t hlo_computation_hash(const hlo_computation *c);
 /* Removes computations that nobody calls, and orders callees before callers. */

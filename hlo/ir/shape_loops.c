@@ -7,7 +7,7 @@
 
 /* --- reductions, scans, sorting --- */
 
-/* Returns the dimensions of x that are not in the bit set. */
+/* Returns the shape of x without the dimensions in the bit set. */
 static shape without_dims(const shape *x, uint32_t set) {
   shape s = shape_scalar((dtype)x->type);
   for (int k = 0; k < x->rank; k++) {

@@ -188,12 +188,12 @@ status hlo_shape_dynamic_update_slice(const hlo_instr *i, dim_table *dims, shape
 
 /* --- gather and scatter --- */
 
-/* The roles of the dimensions of the operand and of the indices, as bit sets. */
+/* The dimensions of a gather or scatter by their roles.  Sets of dimensions are bit sets. */
 typedef struct gather_parts {
   uint32_t offset;    /* the dimensions of the result (or of the updates) that are offsets in a window */
   uint32_t batch;     /* the batch dimensions of the operand */
   uint32_t collapsed; /* the dimensions of the operand that the result lacks: collapsed and batch dimensions */
-  int batch_rank;     /* the number of the indices' dimensions without the index vector */
+  int batch_rank;     /* the number of the indices' dimensions other than that of the index vector */
   int rank;           /* the rank of the result (or of the updates) */
 } gather_parts;
 
@@ -245,7 +245,7 @@ static status check_gather_dims(const hlo_instr *i, dim_table *dims, gather_part
   return check_batch_dims(i, dims);
 }
 
-/* Writes the dimensions of the indices without the index vector, in order. */
+/* Writes the extents of the indices' dimensions other than that of the index vector, in order. */
 static void batch_dims(const hlo_instr *i, dim *out) {
   const shape *indices = shape_of(i, 1);
   for (int k = 0, n = 0; k < indices->rank; k++) {
@@ -255,8 +255,9 @@ static void batch_dims(const hlo_instr *i, dim *out) {
   }
 }
 
-/* Slices have size 1 along collapsed and batch dimensions.  A collapsed dimension must not be empty, since
- * one element along it is always read.  A batch dimension may be empty, since then nothing is read. */
+/* Checks the sizes of a gather's slices, and writes those that the result has to window[].  Slices have size 1 along
+ * collapsed and batch dimensions.  A collapsed dimension must not be empty, since one element along it is always read.
+ * A batch dimension may be empty, since then nothing is read. */
 static status check_slice_sizes(const hlo_instr *i, dim_table *dims, const gather_parts *p, dim *window) {
   const shape *x = shape_of(i, 0);
   TRY(shape_need_count(i, HLO_ATTR_SIZES, x->rank));

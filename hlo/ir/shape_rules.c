@@ -269,8 +269,8 @@ static status check_args(const hlo_instr *i, dim_table *dims, const hlo_computat
   return NULL;
 }
 
-/* Sets the shapes of i's results to those of c's roots.  If `compare`, checks that they are equal to the shapes that
- * another callee set. */
+/* Sets results[], the shapes of i's results, to the shapes of c's roots.  If `compare`, first checks that results[] has
+ * these shapes already. */
 static status take_roots(const hlo_instr *i, dim_table *dims, const hlo_computation *c, bool compare, shape *results) {
   CHECK_THAT(c->n_roots == i->n_results, INVALID, "%s returns %u values but there are %u results", c->name, c->n_roots,
              i->n_results);

@@ -1,14 +1,15 @@
 /* shape_rules.h - the rules for result shapes that the rows of ops.def name.
  *
- * A rule infers the result shapes and writes them to `results`.  For an operation whose result shapes are
- * declared, `results` is i->shapes, which the caller has set, and the rule checks them.  hlo_check_arity has
- * checked the numbers of operands and results, and that attributes have values of their kinds.  Everything
- * else about shapes and attributes is checked here, since HLO text is not trusted.
+ * A rule infers the result shapes and writes them to `results`.  For an operation whose result shapes are declared,
+ * `results` is i->shapes, which the caller has set, and the rule checks them.  HLO text is not trusted: for an
+ * instruction that is read from text, hlo_check_arity has checked the numbers of operands and results, and
+ * hlo_verify_attr has checked that attributes have values of their kinds.  Everything else about shapes and attributes
+ * is checked by the rules.
  *
- * Dimensions may be symbolic expressions.  Two dimensions are equal if their handles are equal; the functions dim_*
- * compute with them.  If it cannot be decided whether one extent is at most another, the check succeeds, and is made
- * again when all dimensions are constants.  But if it cannot be decided whether two extents are equal, the result is
- * STATUS_UNSUPPORTED.
+ * Dimensions may be symbolic expressions.  The functions dim_* compute with them.  dim_equal decides whether two of
+ * them are equal: by their handles or by their hints, for which it adds a guard.  If neither tells, the result is
+ * STATUS_UNSUPPORTED.  But if it cannot be decided whether one extent is at most another, the check succeeds, and is
+ * made again when all dimensions are constants.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H

@@ -8,7 +8,9 @@
  *     entry main(%past: f32[1,8,past,64], %x: f32[1,8,1,64], %room: f32[1,8,capacity,64]) {
  *       %all = dynamic-update-slice(%room, %x, [0,0,past,0]); return %all carried in 2:2 to past+1 }
  *
- * and what used %y takes a slice of %all.  Nothing reads %past any more; it only tells how many rows there are. */
+ * and what used %y takes a slice of %all.  `carried in 2:2 to past+1` says that the root is the next value of parameter
+ * 2, and that its first past+1 rows, along dimension 2, are defined.  Nothing reads %past; it only tells how many rows
+ * there are. */
 #ifndef HLO_PASSES_CARRY_H
 #define HLO_PASSES_CARRY_H
 

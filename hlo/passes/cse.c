@@ -1,8 +1,9 @@
 /* cse.c - common subexpression elimination: of equal instructions, the first one is kept.
  *
- * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; dead instructions are removed at once.  Two
- * instructions of one computation are equal if they have the same operation, attributes, result shapes and operands
- * (in any order if the operation is commutative) and no effects.  Called computations must be the same computation. */
+ * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; an instruction that equals an earlier one is
+ * removed at once.  Two instructions of one computation are equal if they have the same operation, attributes, result
+ * shapes and operands (in any order if the operation is commutative), the same config, and no effects.  Called
+ * computations must be the same computation. */
 #include "hlo/passes/rewrite.h"
 
 #include "base/hash.h"

@@ -193,8 +193,8 @@ static hlo_value constant_of(folding *f, hlo_instr *i, literal l) {
   return constant;
 }
 
-/* Evaluates i with the operands `args`.  For that, a copy of i is inserted and removed again.  The results live as long
- * as the operands and f->memory. */
+/* Evaluates i with the operands `args` and the result shapes `shapes`.  For that, a copy of i is inserted and removed
+ * again.  The results are in f->memory or in the memory of an operand.  Returns false if the evaluator fails. */
 static bool evaluate(folding *f, const hlo_instr *i, const hlo_value *args, const shape *shapes, literal *results) {
   hlo_instr *copy = hlo_instr_clone(i->parent, (hlo_instr *)i, i, args);
   memcpy(copy->shapes, shapes, i->n_results * sizeof *shapes);

@@ -25,7 +25,8 @@ static int64_t times_of_literal(const literal *indices, int64_t n) {
   return times;
 }
 
-/* Returns the same for a list of indices that is a constant or iota / t. */
+/* Does what times_of_literal does, for indices that are a constant or an iota divided by t, and a number of elements n
+ * that may be symbolic. */
 static int64_t times_of(dim_table *t, hlo_value indices, dim n) {
   const hlo_instr *i = indices.def;
   literal by;
@@ -71,8 +72,8 @@ typedef struct repeated {
   int64_t times;
 } repeated;
 
-/* Sets is_new[d] to whether the broadcast adds dimension d.  Returns false if it changes the order of the operand's
- * dimensions. */
+/* Sets is_new[d] to whether the broadcast repeats elements along dimension d of its result.  Returns false if it
+ * changes the order of the operand's dimensions. */
 static bool find_new_dims(const hlo_instr *broadcast, bool *is_new) {
   const shape *x = hlo_shape(broadcast->operands[0]), *z = &broadcast->shapes[0];
   const int64_t *dims = hlo_ints(broadcast, HLO_ATTR_DIMENSIONS);
@@ -204,7 +205,8 @@ static bool share_matrices(hlo_builder *b, hlo_instr *i) {
                            "shared matrices");
 }
 
-/* If an operand of a dot is repeated and then multiplied by a number, multiplies before the repetition. */
+/* If an operand of a dot is the product or quotient of a number and a repeated array, computes the product or quotient
+ * before the repetition. */
 static bool scale_before(hlo_builder *b, hlo_instr *i) {
   hlo_instr *user = hlo_only_user(hlo_result(i, 0));
   for (uint32_t k = 0; k < 2 && user && user->op == HLO_DOT; k++) {

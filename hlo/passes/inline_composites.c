@@ -29,8 +29,9 @@ static void inline_one(hlo_instr *i, arena *scratch) {
   hlo_remove(i);
 }
 
-/* Walks all computations that exist at the start and those that inlining adds.  Bodies of loops in a decomposition are
- * shared with the inlined copy, so they are changed only when the decomposition has no callers any more. */
+/* Walks the computations that run, and repeats this with those that inlining has added, which are bodies of loops in
+ * decompositions.  The decomposition shares them with the inlined copy, but has no callers any more when they are
+ * changed. */
 status pass_inline_composites(hlo_module *m, pass_context *c, bool *changed) {
   bool again = true;
   /* The number of repetitions is at most the depth to which composites nest in loops of other composites. */

@@ -102,7 +102,8 @@ static hlo_value all_bytes(const chain *c) {
   return hlo_constant(c->b, l);
 }
 
-/* Returns 256 elements of this number, as a constant: the evaluator would not fold a broadcast of this size. */
+/* Returns an array of 256 elements that all are `number`.  It is made as a constant, since the reference evaluator does
+ * not fold a broadcast of more than 256 bytes. */
 static hlo_value filled(const chain *c, const literal *number) {
   const int64_t n = BYTES;
   size_t bytes = dtype_bytes((dtype)number->shape.type);

@@ -1,10 +1,11 @@
 /* pass.h - passes over a module, and the runner of pipelines.
  *
- * A pass is a function `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in hlo/passes/x.c.  The module
- * that it gets satisfies hlo_verify, and so must the module that it leaves, except that computations may be unused or
- * in another order, since the runner then calls hlo_module_clean.  *changed is false at the start, and the pass sets it
- * if it changed anything.  Temporary memory comes from c->scratch, which is freed after the pass; what is part of the
- * module goes on m->arena.  A pass never prints, opens a file or reads the environment. */
+ * A pass is a function `status pass_x(hlo_module *m, pass_context *c, bool *changed)` in a file of hlo/passes/ or of a
+ * folder below it.  The module that it gets satisfies hlo_verify, and so must the module that it leaves, except that
+ * computations may be unused or in another order, since the runner then calls hlo_module_clean.  *changed is false at
+ * the start, and the pass sets it if it changed anything.  Temporary memory comes from c->scratch, which is freed after
+ * the pass; what is part of the module goes on m->arena.  A pass never prints, opens a file or reads the environment.
+ */
 #ifndef HLO_PASSES_PASS_H
 #define HLO_PASSES_PASS_H
 
@@ -113,8 +114,8 @@ struct pass_context {
   const char *skip;         /* names of passes to leave out, such as "fold,cse"; NULL means none */
   bool any_order;           /* if true, the order of the steps is not checked against passes.def */
   bool verify;              /* whether to verify the module before the first and after the last pass */
-  /* If true, *changed of each pass is compared with a hash of the module, and the module is verified after each pass.
-   */
+  /* If true, it is an error if a pass changes the module, as a hash of the module shows, and does not set *changed; and
+   * the module is verified before the first pass and after each pass. */
   bool check_changed;
   /* Called with the module before the first pass ("000-input.hlo"), after each pass that changed it ("007-fold.hlo")
    * and at the end ("042-final.hlo"). */

@@ -7,9 +7,9 @@
  * f32's rounding error of the middle between two steps.  Breaks: nothing; leaves dead instructions for dce.
  *
  * A contraction becomes one of bytes with sums in s32 if the target supports it (takes_bytes) and its weights are
- * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is a constant for each output
- * channel (called an output below), and padding has the value z.  What remains is a factor and a shift for each output,
- * into which the scale of a following quantisation is merged. */
+ * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is one number for each output channel
+ * (called an output below), and padding has the value z.  What remains is a factor and a shift for each output, into
+ * which the scale of a following quantisation is merged. */
 #include <math.h>
 #include <string.h>
 
@@ -128,7 +128,7 @@ static bool is_padded(const hlo_instr *i, bool *crops) {
   return padded;
 }
 
-/* Pads x like the convolution does, but with its zero point, which stands for 0. */
+/* Pads x like the convolution does, but with x's zero point, which stands for 0. */
 static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x) {
   int first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
   int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
@@ -284,7 +284,8 @@ static void add_bound(affine *f, hlo_op op, double at) {
   f->bounds[f->n_bounds++].at = at;
 }
 
-/* If *v is bounded by a maximum, a minimum or a clamp, adds the bounds to f and sets *v to the bounded operand. */
+/* If *v is bounded by a maximum, a minimum or a clamp, adds the bounds to f, sets *v to the bounded operand, and
+ * returns true. */
 static bool take_bounds(affine *f, hlo_value *v) {
   hlo_along low, high;
   const hlo_instr *i = v->def;
@@ -308,7 +309,8 @@ static bool take_bounds(affine *f, hlo_value *v) {
   return false;
 }
 
-/* If *v is `op` of a value and constants (one number, or one for each output channel), sets *v to the value. */
+/* If *v is `op` of a value and constants (one number, or one for each position along a dimension), sets *v to that
+ * value and *constants to the constants, and returns true. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {
@@ -339,8 +341,8 @@ static bool affine_of(hlo_value v, affine *f) {
   return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
 }
 
-/* `sum` is the conversion of an integer sum to which constants may have been added.  Sets *converted to the
- * integer sum without these constants and returns them; their n is 0 if there are none. */
+/* `sum` is the conversion of an integer sum to which constants may have been added.  Sets *converted to the integer sum
+ * without these constants, and returns the constants; their n is 0 if there are none. */
 static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   hlo_along constants = {.n = 0};
   hlo_value v = sum.def->operands[0];

@@ -1,9 +1,9 @@
 /* transposed_convolution.c - replaces convolutions of an operand with zeros between its elements.
  *
  * Importers express a transposed convolution as a convolution with lhs_dilation s, which means s - 1 zeros between the
- * operand's elements.  It becomes a convolution of the operand without zeros.  For each dimension with s > 1, this has
- * s times as many output channels; a reshape and a transpose then move these channels to their positions along the
- * dimension.
+ * operand's elements.  It becomes a convolution of the operand without zeros.  For each dimension with s > 1, the new
+ * convolution has s times as many output channels; a reshape and a transpose then move these channels to their
+ * positions along the dimension.
  *
  * Requires: a target that sets channels_last; runs after layout.  Keeps: results up to rounding, and except for
  * products of infinities with zeros.  Breaks: nothing.  It applies only without groups, strides and dilation of the

@@ -30,7 +30,8 @@ typedef struct hlo_buffer_rules {
   /* Returns how the implementation of `i` reads and writes, against which the answers of may_share are checked.  NULL
    * means HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
-  /* Returns true if the result is a view of operand 0; NULL means that there are no views. */
+  /* Returns true if the result of i is a view of operand 0, which has the operand's memory; NULL means that there are
+   * no views. */
   bool (*is_view)(const hlo_instr *i);
   /* Returns the bytes of scratch memory, which may be symbolic; NULL means that there is none. */
   dim (*scratch)(void *data, const hlo_instr *i);
@@ -57,14 +58,14 @@ static inline bool hlo_slices_overlap(hlo_buffer x, hlo_buffer y) {
  * from one to the other (by lower/). */
 STATUS_MUST_USE status hlo_assign_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           hlo_buffers **out);
-/* Returns INTERNAL if a result overlaps an operand that is still read while the result is written
- * (hlo/analysis/overlap.h), or another result or scratch memory of its instruction.  It takes linear time and runs in
- * every compilation. */
+/* Returns INTERNAL if a result of an instruction overlaps an operand that is still read while the result is written
+ * (hlo/analysis/overlap.h), or another result; or if the instruction's scratch memory overlaps a result or an operand.
+ * It takes linear time and runs in every compilation. */
 STATUS_MUST_USE status hlo_check_overlaps(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                           const hlo_buffers *b);
-/* Simulates a run of the module, each loop twice, and tracks which value each buffer holds.  Returns INTERNAL if a
- * value is overwritten before it is read, or if buffers of an instruction overlap that the rules keep apart.  It takes
- * time quadratic in the number of values, so it is for tests and for printing the table. */
+/* Simulates a run of the module, with two iterations of each loop, and tracks which value each buffer holds.  Returns
+ * INTERNAL if a value is overwritten before it is read, or if buffers of an instruction overlap that the rules keep
+ * apart.  It takes time quadratic in the number of values, so it is for tests and for printing the table. */
 STATUS_MUST_USE status hlo_check_buffers(arena *a, const hlo_module *m, const hlo_buffer_rules *rules,
                                          const hlo_buffers *b);
 hlo_buffer hlo_slice_of(const hlo_buffers *b, hlo_value v);

@@ -4,9 +4,9 @@
 
 #include "hlo/ir/ir.h"
 
-/* Counts the instructions that run by themselves: those of the entry, and those of while bodies and
- * conditional branches once each.  Parameters, constants and reshapes, which are views, do not count as
- * operations.  A convolution or dot is fused if it is inside of a fusion. */
+/* Counts of the instructions of the entry, and of the conditions and bodies of while and the branches of conditional,
+ * each once.  Parameters, constants, control flow and reshapes, which are views, do not count as operations.  A
+ * convolution or dot is fused if it is inside of a fusion. */
 typedef struct hlo_report {
   uint32_t instructions; /* all instructions outside of fusions */
   uint32_t operations;   /* the instructions outside of fusions that compute something */
@@ -17,7 +17,8 @@ typedef struct hlo_report {
   uint32_t fused_dots, dots;
   uint32_t lone_elementwise; /* elementwise operations outside of fusions */
   uint32_t lone_movement;    /* data movement outside of fusions, without reshapes */
-  int64_t bytes_moved;       /* bytes of operands and results of all operations, for static shapes only */
+  int64_t bytes_moved;       /* bytes of the operands and results of all operations outside of fusions, for static
+                                shapes only */
 } hlo_report;
 
 /* The module must have passed the verifier.  Temporary lists are on the module's arena. */

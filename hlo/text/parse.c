@@ -1,5 +1,6 @@
 /* parse.c - the parser; text.h describes the format.  The text is not trusted: sizes are checked before memory is
- * allocated, no function recurses over the text, and hlo_verify checks the result. */
+ * allocated, only expressions of dimensions are read by recursion, to a limited depth, and hlo_verify checks the
+ * result. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -20,7 +21,7 @@ typedef struct parser {
   hlo_computation *computation;
 } parser;
 
-/* A growing list on the computation's arena. */
+/* A growing list.  Some lists are on the arena for the computation, others on that of the module. */
 #define LIST_OF(type) \
   struct {            \
     type *items;      \
@@ -362,7 +363,7 @@ static status read_instr(parser *p) {
   TRY(read_config(p, &l.config));
   TRY(read_source(p, &l.source));
   const char *end = p->in.at;
-  p->in.at = l.start; /* errors from here on refer to the whole line */
+  p->in.at = l.start; /* errors from here on are reported at the start of the line */
   status s = make_instr(p, &l);
   if (s) {
     return l.source[0] ? status_prefix(s, "%s", l.source) : s;
@@ -419,7 +420,7 @@ static status read_params(parser *p, bool entry) {
   return NULL;
 }
 
-/* Reads " size of RESULT:AXIS" after a root of the entry. */
+/* Reads " size of RESULT:AXIS" after a root of the entry, if it is there. */
 static status read_size_of(parser *p, const value_list *roots, size_list *sizes) {
   hlo_size_of *s = ARENA_PUSH(p->module->arena, sizes->items, sizes->n, sizes->cap);
   int64_t result, axis;
@@ -442,7 +443,8 @@ static status read_size_of(parser *p, const value_list *roots, size_list *sizes)
   return NULL;
 }
 
-/* Reads " carried in PARAMETER" or " carried in PARAMETER:AXIS to LENGTH" after a root of the entry. */
+/* Reads " carried in PARAMETER" or " carried in PARAMETER:AXIS to LENGTH" after a root of the entry, if it is there;
+ * then sets *any to true. */
 static status read_carried(parser *p, hlo_carried *c, bool *any) {
   int64_t axis = -1;
   *c = (hlo_carried){.parameter = -1, .axis = -1};

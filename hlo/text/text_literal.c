@@ -3,8 +3,9 @@
  *   f32[] 0.5          f32[2,2] {1, 2, 3, 4}      f32[8,8] splat 1      f32[0] {}
  *   f32[100] base64 "AACAPw..."                   f32[100] ...          f32[100] blob(3)
  *
- * A number is the shortest decimal that reads back to the same bits, or #HEX if no decimal does (NaN payloads); pred is
- * true or false; complex is (re, im); a string is written as the number that is its id. */
+ * A number has as few decimal digits as read back to the same bits (an integer below 10^7 has all of its digits), or is
+ * #HEX if no decimal reads back (NaN payloads); pred is true or false; complex is (re, im); a string is written as the
+ * number that is its id. */
 #include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>

@@ -200,7 +200,8 @@ static status check_computation(verifier *v, const hlo_computation *c) {
   return NULL;
 }
 
-/* Checks that a carried root has the shape of its parameter, and that no two are carried in the same parameter. */
+/* Checks that each carried root has the shape of its parameter, and that no two roots are carried in the same
+ * parameter. */
 static status check_carried(verifier *v, const hlo_carried *carried, const hlo_computation *entry) {
   bool *taken = ARENA_NEW_N(v->arena, bool, entry->n_params);
   for (uint32_t k = 0; k < entry->n_roots; k++) {

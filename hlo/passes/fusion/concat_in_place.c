@@ -20,7 +20,8 @@ typedef struct part {
   bool written;  /* whether the instruction that computes this operand can write it to its part of the result */
 } part;
 
-/* Returns true if loop fusion would compute the concatenation in the kernel of this user. */
+/* Returns true if loop fusion may compute the concatenation in the kernel of this user.  It never does so for a
+ * contraction, a window or an output fusion. */
 static bool fuses(const hlo_instr *user) {
   switch (hlo_info(user)->kind) {
     case HLO_CONTRACTION:
@@ -39,8 +40,8 @@ static bool stands_alone(const hlo_instr *i) {
   return i->n_operands > 1;
 }
 
-/* Returns true if the array has elements, and its extents from the concatenated dimension on are constants.  Then each
- * part begins at a constant position of a row of constant size. */
+/* Returns true if the result is not known to be empty, and its extents from the concatenated dimension on are
+ * constants.  Then each part begins at a constant position of a row of constant size. */
 static bool has_fixed_rows(const hlo_instr *i) {
   const shape *s = &i->shapes[0];
   bool fixed = !shape_is_empty(s);
@@ -105,7 +106,7 @@ static hlo_computation *body_of(hlo_module *m, const hlo_instr *i, hlo_value *re
 }
 
 /* Builds a fusion that computes the part and writes it into `base`, and sets *out to its result.  The instruction that
- * computed the part so far is left without users. */
+ * computes p->value stays until place_all removes it. */
 static status write_part(hlo_computation *c, const part *p, hlo_value base, int64_t dimension, hlo_value *out) {
   hlo_instr *i = p->value.def;
   hlo_module *m = c->module;

@@ -34,8 +34,8 @@ bool hlo_sink_free(hlo_computation *c);
 hlo_instr *hlo_fuse(hlo_fuser *f, hlo_fusion_kind kind, uint32_t n, hlo_instr *const *members);
 
 /* Groups the instructions of a computation and makes a fusion of each group.  Kind INPUT is for groups with a
- * reduction, LOOP for groups without one; the target must support the operations in a fusion of that kind.
- * fuse_cluster.c says how groups are chosen. */
+ * reduction, LOOP for groups without one.  Only operations that the target takes in a fusion of that kind (takes_fused)
+ * become members.  fuse_cluster.c says how groups are chosen. */
 STATUS_MUST_USE status hlo_fuse_groups(hlo_computation *c, pass_context *context, hlo_fusion_kind kind, bool *changed);
 
 #endif

@@ -28,7 +28,7 @@
 typedef struct cluster {
   uint32_t last; /* the id of the last member; the cluster's kernel will run at the position of that member */
   uint32_t n, n_operands, n_outputs;
-  uint32_t first; /* the id of the first member; clustering.next links the members to a list */
+  uint32_t first; /* the id of the member at the head of the list that clustering.next links */
   dim elements;   /* the number of elements of each result */
   bool has_reduce;
 } cluster;
@@ -77,7 +77,7 @@ static bool keeps_order(const hlo_instr *i) {
   return hlo_info(i)->kind == HLO_ELEMENTWISE || i->op == HLO_RESHAPE || i->op == HLO_COPY;
 }
 
-/* Returns the space of operand j of u.  A space stands for an index (see the top of this file). */
+/* Returns the space in which u needs its operand j.  A space stands for an index (see the top of this file). */
 static uint32_t demand(const clustering *k, const hlo_instr *u, uint32_t j) {
   return keeps_order(u) ? k->space[u->id] : 1 + u->id * FUSE_MAX_OPERANDS + j % FUSE_MAX_OPERANDS;
 }

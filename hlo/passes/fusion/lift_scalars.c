@@ -2,16 +2,16 @@
  * kernel serves them all.  Such constants are the scales of quantised arrays and learned factors and shifts of
  * activations.
  *
- * Requires: fusions that no later pass changes.  Keeps: results, bit for bit.  Breaks: nothing.  Only modules with open
- * sizes are changed: their kernels are all compiled before the first run.  In a program for constant sizes a library
- * may compute a fusion if it knows the constants. */
+ * Requires: fusions that no later pass changes.  Keeps: results, bit for bit.  Breaks: nothing.  Only modules with
+ * symbolic dimensions are changed: their kernels are all compiled before the first run.  In a program for constant
+ * sizes a library may compute a fusion if it knows the constants. */
 #include <string.h>
 
 #include "base/hash.h"
 #include "hlo/ir/bind.h"
 #include "hlo/passes/fusion/fuse.h"
 
-/* All candidates are compared with each other. */
+/* The limit of the number of candidates, since all are compared with each other. */
 enum { MOST_CANDIDATES = 4096 };
 
 /* A fusion and the scalars of its body that may become operands, in the order of the body. */
@@ -107,7 +107,7 @@ static bool same_number(const hlo_instr *a, const hlo_instr *b) {
 
 static bool same_but_for_numbers(const candidate *a, const candidate *b) { return a->key == b->key && a->n == b->n; }
 
-/* Makes those scalars of the candidate that `lifts` tells operands of its fusion. */
+/* Makes scalar k of the candidate an operand of its fusion if lifts[k] is true, for each k. */
 static void lift(const candidate *c, const bool *lifts) {
   hlo_instr *f = c->fusion;
   hlo_computation *body = hlo_callee(f, 0), *outside = f->parent;
@@ -131,7 +131,8 @@ static void lift(const candidate *c, const bool *lifts) {
   hlo_remove(f);
 }
 
-/* Lifts the scalars in which candidate `first` and those that are the same but for numbers differ. */
+/* Candidate `first` and the later candidates that differ from it at most in their scalars form a group.  Lifts the
+ * scalars that are not equal in the whole group.  Returns true if there are any. */
 static bool lift_group(candidates *all, uint32_t first, arena *scratch) {
   candidate *x = &all->of[first];
   bool *lifts = ARENA_NEW_N(scratch, bool, x->n), any = false;

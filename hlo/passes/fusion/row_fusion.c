@@ -7,8 +7,8 @@
  * kernel can keep it.  Breaks: the assumption that every instruction is outside of a fusion.  A fusion has kind input,
  * and hlo_is_row_wise returns true for its body.
  *
- * A group, whose members are the instructions that will become the fusion, grows from one reduction: first downwards
- * to instructions that depend on members only, then upwards to the elementwise operations and reductions that members
+ * A group, whose members are the instructions that will become the fusion, grows from one reduction: first downwards to
+ * instructions that read results of members, then upwards to the elementwise operations and reductions that members
  * read.  An instruction that depends on a member and is not a member itself must not feed a member, since it would have
  * to run in the middle of the kernel.  Such instructions are moved after the fusion. */
 #include <stdlib.h>

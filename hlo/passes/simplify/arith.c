@@ -222,7 +222,7 @@ static bool multiply_inside(hlo_builder *b, hlo_instr *i) {
 
 /* --- signs, bits and choices --- */
 
-/* Returns x for f(f(x)), if f is its own inverse. */
+/* f(f(x)) = x for an f that is its own inverse. */
 static bool undo_twice(hlo_builder *b, hlo_instr *i) {
   return is_op(x_of(i), i->op) && hlo_becomes(i, x_of(x_of(i).def));
 }
@@ -240,7 +240,7 @@ static hlo_comparison inverse_of(hlo_comparison c) {
   return inverse[c];
 }
 
-/* Because of NaN, only == and != of floats are each other's opposite. */
+/* not(x < y) = x >= y, and so on.  Because of NaN, this holds for floats only if the comparison is == or !=. */
 static bool not_compare(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = x_of(i).def;
   if (x->op != HLO_COMPARE) {

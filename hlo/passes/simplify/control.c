@@ -14,7 +14,7 @@ static hlo_value clone_constant(hlo_builder *b, hlo_value v) {
                                : v;
 }
 
-/* Replaces parameter k of c, which has users, by a constant. */
+/* Replaces all uses of parameter k of c as an operand by a copy of the constant v (is_constant). */
 static status put_constant(hlo_builder *outer, hlo_computation *c, uint32_t k, hlo_value v) {
   hlo_builder b = hlo_builder_make(c);
   hlo_instr *last = c->params[c->n_params - 1];
@@ -52,7 +52,7 @@ static bool is_invariant_constant(const hlo_instr *i, uint32_t k) {
          (body->params[k]->n_uses || condition->params[k]->n_uses);
 }
 
-/* Puts constants that a while carries without change into its condition and body, which are copied first, since other
+/* Puts constants that a while carries without change into its condition and body.  These are copied first, since other
  * instructions may call them.  dce then removes the carried values. */
 static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   hlo_computation **copies = NULL;

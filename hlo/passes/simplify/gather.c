@@ -42,8 +42,8 @@ static void find_along(access *a) {
   }
 }
 
-/* Sets a->dims[], which says what positions are accessed along each dimension of the array, for dimensions that windows
- * or batch dimensions run along.  Windows begin at 0 until walk_index moves them. */
+/* Sets a->dims[] to the positions that are accessed along each dimension of the array if all indices are 0.  walk_index
+ * then takes the indices into account. */
 static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
@@ -60,8 +60,8 @@ static void walk_windows(access *a) {
 }
 
 /* Component k of each index vector is a position along one dimension of the array.  Adds these positions to a->dims[]
- * of that dimension.  Returns false if they do not step evenly along one dimension at most, or if they move a window of
- * several elements. */
+ * of that dimension.  Returns false if they do not step evenly, if they change along several dimensions of the indices,
+ * or if they move a window of several elements. */
 static bool walk_index(access *a, uint32_t k) {
   const shape *indices = hlo_shape(a->i->operands[1]);
   int64_t vector = hlo_int(a->i, HLO_ATTR_INDEX_VECTOR_DIM), d = hlo_ints(a->i, HLO_ATTR_INDEX_MAP)[k];

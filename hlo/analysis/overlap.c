@@ -6,7 +6,7 @@
 
 /* What is known of each instruction of a body, in list order. */
 typedef struct analysis {
-  const hlo_row_space *rows; /* NULL if the body is not row-wise */
+  const hlo_row_space *rows; /* NULL if the body is not row-wise, or if the parameter is not a full array */
   uint32_t n;
   const hlo_instr **of;
   hlo_dependence *dependence;

@@ -20,7 +20,8 @@ bool hlo_has_effect(const hlo_instr *i);
 
 /* Returns true if v is used exactly once and is not a root. */
 bool hlo_used_once(hlo_value v);
-/* Returns the only user of v, or NULL if there are none or several, or v is a root. */
+/* Returns the user of v if hlo_used_once(v), otherwise NULL.  An instruction that uses v twice, such as v * v, counts
+ * as two uses. */
 hlo_instr *hlo_only_user(hlo_value v);
 
 /* Returns true if the gather selects slices along one dimension, as hlo_take builds it, and sets *dimension to that
@@ -34,7 +35,8 @@ bool hlo_is_lookup(const hlo_instr *gather);
 /* Returns true if all elements of v are equal and known, and sets *scalar to the element as a literal of rank
  * 0.  The elements of constants of more than 2^16 bytes are not compared; it returns false for them. */
 bool hlo_splat_of(hlo_value v, literal *scalar);
-/* Returns true if all elements of v are exactly `number`, where -0 is not 0.  For real element types only. */
+/* Returns true if all elements of v are exactly `number`, where -0 is not 0.  Returns false for complex numbers and
+ * strings. */
 bool hlo_is_splat(hlo_value v, double number);
 /* Returns an array of this shape whose elements are all `scalar`. */
 hlo_value hlo_splat_literal(hlo_builder *b, shape s, literal scalar);

@@ -38,8 +38,8 @@ bool hlo_is_kept(const hlo_row_space *s, const shape *x);
 bool hlo_reduces_rows(const hlo_row_space *s, const hlo_instr *reduce);
 /* Returns true if the broadcast copies the value of each row to all elements of the row. */
 bool hlo_broadcasts_rows(const hlo_row_space *s, const hlo_instr *broadcast);
-/* Returns true for elementwise operations and reshapes: each element of the result depends on the operands' elements at
- * the same linear position only. */
+/* Returns true for elementwise operations, reshapes and copies: each element of the result depends on the operands'
+ * elements at the same linear position only. */
 bool hlo_is_position_wise(const hlo_instr *i);
 
 /* Returns true if `body` is the body of a row-wise fusion and is worth a row-wise kernel, and sets *s.  It is such a

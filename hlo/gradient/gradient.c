@@ -121,8 +121,9 @@ hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x) {
 
 /* --- the instructions that depend on an x --- */
 
-/* Returns, of the instructions that compute xs, the one that comes first in the computation.  It searches from the end,
- * since a computation may be long and often only its last part is differentiated. */
+/* Returns, of the instructions that compute xs, the one that comes first in the computation.  Changes the ids of that
+ * one and of all after it.  It searches from the end, since a computation may be long and often only its last part is
+ * differentiated. */
 static hlo_instr *find_first(hlo_computation *c, uint32_t n_xs, const hlo_value *xs) {
   uint32_t left = 0;
   hlo_instr *i = c->last;

@@ -92,13 +92,13 @@ hlo_value hlo_gather(hlo_builder *b, hlo_value x, hlo_value indices, const hlo_g
 /* In `d`, `offset` has StableHLO's update_window_dims, and `collapsed` its inserted_window_dims. */
 hlo_value hlo_scatter(hlo_builder *b, hlo_value x, hlo_value indices, hlo_value updates, const hlo_gather_dims *d,
                       hlo_reducer reducer);
-/* Returns the slices along `dimension` that the s64 indices pick.  The indices may have any rank and must be in range
- * (ONNX Gather). */
+/* Returns the slices along `dimension` that the indices, s32 or s64, pick.  The indices may have any rank and must be
+ * in range (ONNX Gather). */
 hlo_value hlo_take(hlo_builder *b, hlo_value x, hlo_value indices, int64_t dimension);
 
-/* Adds an instruction that fails the run if an integer of x is out of bounds: element k must be less than limits[k % n]
- * and at least 0 or, with from_end, -limits[k % n]; if n is 0, no element may be 0.  `what` is the name of x in the
- * message. */
+/* Adds an instruction that fails the run if an integer of x is out of bounds.  Element k must be less than limits[k %
+ * n].  It must be at least 0, or at least -limits[k % n] if `from_end` is true.  If n is 0, no element may be 0.
+ * `what` is the name of x in the message. */
 void hlo_check(hlo_builder *b, hlo_value x, const char *what, uint32_t n, const dim *limits, bool from_end);
 /* Returns the seed of the run, u64[]. */
 hlo_value hlo_run_seed(hlo_builder *b);

@@ -56,7 +56,8 @@ static bool compare(dim_table *t, hlo_comparison c, dim a, dim b) {
   return false;
 }
 
-/* Applies an operation to two sizes.  Returns DIM_OVERFLOW if it cannot be applied to symbolic sizes. */
+/* Applies operation `op` to the sizes a and b, or to a alone if `op` has one operand.  Returns DIM_OVERFLOW if it
+ * cannot be applied to symbolic sizes. */
 static dim operate(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
   switch (op) {
     case HLO_ADD: return dim_signed_add(t, a, b);

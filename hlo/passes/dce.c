@@ -4,13 +4,13 @@
  * that while and conditional call contain them.  Breaks: nothing; the computations of while and conditional may lose
  * parameters and results.
  *
- * Besides instructions, this removes carried values of a while on which neither a used result, nor the condition, nor a
- * needed carried value depends; the unused results of a conditional; and those arguments of a conditional that no
- * branch uses. */
+ * Besides instructions, this removes those carried values of a while that neither the condition, nor an effect, nor a
+ * used result, nor another needed carried value depends on; the unused results of a conditional; and those arguments of
+ * a conditional that no branch uses. */
 #include "hlo/passes/rewrite.h"
 
-/* Removes instructions without users or effects.  Walks backwards, so that every user is visited before its operands;
- * this takes linear time. */
+/* Removes the instructions that have no user and no effect and are no roots, and returns true if there were any.  Walks
+ * backwards, so that every user is visited before its operands; this takes linear time. */
 static bool remove_dead(hlo_computation *c, arena *scratch) {
   uint32_t *roots = hlo_count_roots(c, scratch);
   bool changed = false;
@@ -24,7 +24,7 @@ static bool remove_dead(hlo_computation *c, arena *scratch) {
   return changed;
 }
 
-/* Sets used[k] to whether result k of i has a user.  Returns the number of results that have none. */
+/* Sets used[k] to whether result k of i has a user or is a root.  Returns the number of the other results. */
 static uint32_t find_unused(const hlo_instr *i, bool *used) {
   uint32_t n = i->n_results;
   for (uint32_t k = 0; k < i->n_uses; k++) {

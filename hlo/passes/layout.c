@@ -3,11 +3,11 @@
  * Requires: a target that sets channels_last; better after fold and simplify.  Keeps: results, bit for bit.  Breaks:
  * nothing; leaves dead instructions for dce and transposes of dimensions of 1 for simplify.
  *
- * Every value v of the computation is represented by a value t and an order p, so that dimension i of v is dimension
- * p[i] of t.  A convolution makes such a pair, a transpose only changes p, and operations for which the order of
+ * A value v of the computation may be represented by a value t and an order p: dimension i of v is dimension p[i] of t.
+ * A convolution makes such a pair of t and p, a transpose only changes p, and operations for which the order of
  * dimensions does not matter (elementwise, pooling, reductions, concatenation, padding, slices, reshapes that keep
- * groups of dimensions separate) are rebuilt on t.  If an operation needs v itself, one transpose of t computes it.
- * So transposes sink until they meet their inverse, or a place where the array is small. */
+ * groups of dimensions separate) are rebuilt on t.  If an operation needs v itself, one transpose of t computes it.  So
+ * transposes sink until they meet their inverse, or a place where the array is small. */
 #include "hlo/passes/rewrite.h"
 
 #include <string.h>
@@ -364,8 +364,8 @@ typedef struct group {
   int64_t place;                  /* the lowest position, in held.t, of the operand's dimensions in this group */
 } group;
 
-/* a and b are different products of extents, which further factors are to make equal.  Returns true if a is
- * the smaller one, which needs the next factor.  For symbolic products this is a guess by their hints. */
+/* a and b are different products of extents, which further factors are to make equal.  Returns true if a is the smaller
+ * one, which needs the next factor.  For symbolic products the hints decide; without hints the result is false. */
 static bool is_less(const dim_table *t, dim a, dim b) {
   int64_t x = 0, y = 0;
   return dim_hint(t, a, &x) && dim_hint(t, b, &y) && x < y;

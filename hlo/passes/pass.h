@@ -82,7 +82,8 @@ typedef struct hlo_target {
   /* Returns true if the kernel of `i` can write its only result as a part of another array
    * (hlo/analysis/in_place_update.h). */
   bool (*takes_in_place_update)(void *data, const hlo_instr *i);
-  /* Sets the config of each instruction that has none: the algorithm and its parameters. */
+  /* Sets the config, which is an algorithm with its parameters, of each instruction that has none and for which the
+   * target has algorithms to choose from. */
   status (*assign_kernels)(void *data, hlo_module *m);
   bool channels_last;  /* whether convolutions run faster with channels last */
   bool canonical_dots; /* whether dots run faster if each operand can be passed to a library as a matrix */
@@ -109,7 +110,7 @@ struct pass_context {
   /* Set by the caller; zero is a valid value of every member except `arena`. */
   arena *arena;             /* the arena of records and notes, which must outlive the run */
   hlo_eval_fn *eval;        /* the reference evaluator, for constant folding; NULL means that nothing is folded */
-  int64_t fold_bytes;       /* the largest size of folded results; 0 means 2^20 */
+  int64_t fold_bytes;       /* the most bytes of a folded result, with an exception in fold.c; 0 means 2^20 */
   const hlo_target *target; /* NULL means a target without special abilities */
   const char *skip;         /* names of passes to leave out, such as "fold,cse"; NULL means none */
   bool any_order;           /* if true, the order of the steps is not checked against passes.def */

@@ -488,7 +488,8 @@ static hlo_value dequantize(hlo_builder *b, hlo_value q, const hlo_quantized *x,
   return hlo_binary(b, HLO_MUL, hlo_convert(b, v, DTYPE_F32), stretch(b, scale, DTYPE_F32, s, axis));
 }
 
-/* Returns true if scale and zero point are both scalars, or both lists along one dimension, without broadcasts. */
+/* Returns true if scale and zero point are both one number or both lists along one dimension, and the arrays that hold
+ * them have no further elements. */
 static bool is_tidy(const hlo_quantized *x) {
   const hlo_along *both[] = {&x->scale, &x->zero};
   for (int k = 0; k < 1 + x->has_zero; k++) {

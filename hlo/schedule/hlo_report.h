@@ -10,7 +10,7 @@
 typedef struct hlo_report {
   uint32_t instructions; /* all instructions outside of fusions */
   uint32_t operations;   /* the instructions outside of fusions that compute something */
-  uint32_t fused;        /* instructions inside of fusions */
+  uint32_t fused;        /* operations inside of fusions */
   uint32_t fusions;      /* the number of all fusions; the next members count those of three kinds */
   uint32_t loop_fusions, input_fusions, output_fusions;
   uint32_t fused_convolutions, convolutions; /* the number of fused convolutions, and of others */

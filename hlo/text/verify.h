@@ -9,12 +9,13 @@
 enum { HLO_MAX_CALL_DEPTH = 100, HLO_MAX_EXPANDED = 100 * 1000 * 1000 };
 
 /* Checks that
- *  - computations have different names and stand after those that they call (so nothing is recursive), with the entry
- *  last;
+ *  - computations have different names and stand after those that they call (so nothing is recursive); the entry is
+ *    the last one;
  *  - lists are linked in both directions, parameters come first and are numbered, roots are values of the computation;
  *  - operands come before their users and belong to the same computation, and use lists agree with operands;
  *  - the numbers of operands and results fit the row of the operation, and attributes have values of their kinds;
- *  - every shape is what the shape rule infers, including the signatures of called computations.
+ *  - every shape is what the shape rule infers, including the signatures of called computations;
+ *  - a carried root has the shape of its parameter, and no other root is carried in that parameter.
  * It takes time linear in the size of the module and numbers the instructions anew.  The message names computation and
  * instruction.  A broken rule is STATUS_INVALID_MODEL; if the equality of two expressions cannot be decided, it is
  * STATUS_UNSUPPORTED. */

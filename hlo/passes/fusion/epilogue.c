@@ -4,10 +4,10 @@
  * Order: best after simplify, batch_norm and transpose_sinking, before the other fusion passes.  Keeps: results (a
  * target may round once at the end instead of after each step).  Breaks: the assumption that every contraction is
  * outside of a fusion.  A fusion has kind output, one contraction, and one result, which is the last of a chain.  Each
- * step of the chain is the only user of the step before it, or belongs to an activation of several operations
- * (hlo/analysis/activation.h) that is the only user; and target->takes_epilogue or takes_activation accepts it.  The
- * operands of the contraction are operands of the fusion, except weights of small integers that the target scales in
- * the same kernel.  If two contractions are added, the addition goes to the later one. */
+ * step of the chain is the only user of the step before it.  A step is one operation that target->takes_epilogue
+ * accepts, or an activation of several operations (hlo/analysis/activation.h) that target->takes_activation accepts.
+ * The operands of the contraction are operands of the fusion, except weights of small integers that the target scales
+ * in the same kernel.  If two contractions are added, the addition goes to the later one. */
 #include <string.h>
 
 #include "hlo/passes/fusion/fuse.h"

@@ -41,7 +41,7 @@ static mark mark_of(const growing *g, const hlo_instr *i) { return (mark)g->mark
 
 /* --- free instructions between members --- */
 
-/* Returns the value from which v comes through free instructions (broadcasts and iotas). */
+/* Follows broadcasts back from v, and returns the value before them. */
 static hlo_value through_free(hlo_value v) {
   while (hlo_is_free(v.def) && v.def->n_operands) {
     v = v.def->operands[0];

@@ -43,8 +43,8 @@ static bool constant_second(hlo_builder *b, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if no element is -0.  Sums of contractions start with 0, so they are not -0, unless all products round
- * to zero in a fused multiply-add and the first one is negative: that sign is not kept. */
+/* Returns true if no element is -0.  A contraction's sums start with 0, so they are not -0.  One exception is ignored,
+ * so that the sign is lost: all products round to zero in fused multiply-adds, and the first one is negative. */
 static bool never_negative_zero(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION || hlo_is_nonnegative(v);
 }

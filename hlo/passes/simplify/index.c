@@ -85,8 +85,8 @@ static bool is_updated_part(const hlo_instr *i, hlo_value v) {
   return true;
 }
 
-/* Sets *neutral to the second operand of `op` that changes no number: x - 0 and x + -0 are x, but x + 0 is not if x is
- * -0.  Returns false if there is none. */
+/* Sets *neutral to the second operand of `op` that changes no number: x - 0 and x + -0 are x, but x + 0 is not x if x
+ * is -0.  Returns false if there is none. */
 static bool neutral_of(hlo_op op, dtype t, double *neutral) {
   bool is_float = dtype_is_float(t);
   *neutral = op == HLO_MUL || op == HLO_DIV ? 1 : op == HLO_ADD && is_float ? -0.0 : 0;

@@ -39,8 +39,8 @@ hlo_value hlo_sum_all(hlo_builder *b, hlo_value x);
 /* Returns x where the condition holds, and 0 elsewhere. */
 hlo_value hlo_select_or_zero(hlo_builder *b, hlo_value condition, hlo_value x);
 
-/* The rule for all operations of one operand for which hlo_has_derivative returns true (unary_rows of math.c), and the
- * rules for the other elementwise operations. */
+/* hlo_gradient_unary is the rule for all operations for which hlo_has_derivative returns true; they have one operand
+ * (unary_rows of math.c).  The rules after it are those for the other elementwise operations. */
 bool hlo_has_derivative(hlo_op op);
 hlo_gradient_rule hlo_gradient_unary;
 hlo_gradient_rule hlo_gradient_negate, hlo_gradient_add, hlo_gradient_subtract, hlo_gradient_multiply,

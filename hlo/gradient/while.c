@@ -20,8 +20,8 @@ typedef struct looping {
   uint32_t counter;     /* which of the loop-carried values counts the iterations */
   int64_t start, steps; /* the counter's initial value, and the largest number of iterations */
   bool exact;           /* whether there are exactly `steps` iterations */
-  /* For each loop-carried value: whether it has a gradient, whether no iteration changes it, and whether the forward
-   * loop stores it for each iteration. */
+  /* For each loop-carried value: `active` says whether it has a gradient, `fixed` whether no iteration changes it, and
+   * `stored` whether the forward loop stores it for each iteration. */
   bool *active, *fixed, *stored;
   /* The derivative of the body: takes the loop-carried values before an iteration and, for the active ones, the
    * gradients of their values after it; returns the gradients of the active values before it. */

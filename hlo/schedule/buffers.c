@@ -283,9 +283,9 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
   return f->time[i->id];
 }
 
-/* Returns true if d, an instruction of a loop's body, may write its result over the parameter `param` of the body: all
- * users of the parameter have finished before time `first`, from which on the memory of the result is in use, or the
- * only unfinished user is d itself, which may overwrite the parameter. */
+/* Returns true if d, an instruction of a loop's body, may write its result number `result` over the parameter `param`
+ * of the body.  The memory of the result is in use from time `first` on.  All users of the parameter must have finished
+ * before that time.  Only d itself may still read it, if it may overwrite it (may_share). */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);
@@ -303,8 +303,8 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
   return true;
 }
 
-/* Lets the body of a while compute the next value of a carried value directly into the buffer of the old one, if the
- * old value is not needed any more. */
+/* Lets the body of a while compute the next value of a carried value directly into the buffer of the old one, if
+ * nothing reads the old value after that. */
 static void share_carried(hlo_buffers *b, const hlo_instr *i) {
   const hlo_computation *body = hlo_callee(i, 1);
   uint32_t body_start = frame_of(b, body)->time[body->first->id];

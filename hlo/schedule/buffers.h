@@ -24,8 +24,8 @@ typedef struct hlo_slot {
 } hlo_slot;
 
 typedef struct hlo_buffer_rules {
-  /* Returns true if result `result` may overwrite operand `operand`, provided that no other operand shares its memory.
-   * NULL means never. */
+  /* Returns true if result number `result` of `i` may overwrite operand number `operand`.  If several operands share
+   * memory, it is asked for each of them.  NULL means never. */
   bool (*may_share)(void *data, const hlo_instr *i, uint32_t operand, uint32_t result);
   /* Returns how the implementation of `i` reads and writes, against which the answers of may_share are checked.  NULL
    * means HLO_READS_WHILE_WRITING. */

@@ -71,8 +71,8 @@ static bool same_elements(const growing *g, const shape *x, const shape *y) {
   return shape_dim_product(t, x, 0, x->rank) == shape_dim_product(t, y, 0, y->rank);
 }
 
-/* Returns true if member i may read operand v.  If v comes from another member, i must read the same element of it, or
- * the value of its row. */
+/* Returns true if member i may read operand v.  If v comes from another member, i must read the same element of it or,
+ * by a broadcast, the value of its row; a reduction reads the row itself. */
 static bool reads_well(const growing *g, const hlo_instr *i, hlo_value v) {
   if (mark_of(g, through_free(v).def) != MEMBER) {
     return true;

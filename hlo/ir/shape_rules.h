@@ -7,9 +7,9 @@
  * is checked by the rules.
  *
  * Dimensions may be symbolic expressions.  The functions dim_* compute with them.  dim_equal decides whether two of
- * them are equal: by their handles or by their hints, for which it adds a guard.  If neither tells, the result is
- * STATUS_UNSUPPORTED.  But if it cannot be decided whether one extent is at most another, the check succeeds, and is
- * made again when all dimensions are constants.
+ * them are equal: by their handles, or by their hints, for which it adds a guard.  If two that must be equal are not,
+ * the result is STATUS_INVALID_MODEL for constants, otherwise STATUS_UNSUPPORTED.  But if it cannot be decided whether
+ * one extent is at most another, the check succeeds, and is made again when all dimensions are constants.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H

@@ -38,7 +38,7 @@ static status read_options(const oxla_options *given, oxla_options *out) {
   return NULL;
 }
 
-enum { MAX_LIST = 1 << 24 }; /* the most entries of a list; a larger number is assumed to be a mistake */
+enum { MAX_LIST = 1 << 24 }; /* the most entries of a list; a larger number is refused as a mistake of the caller */
 
 status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out) {
   dtype element = dtype_from_onnx((int32_t)type);

@@ -1,8 +1,8 @@
 /* carry.c - outputs that become inputs of a run's next execution (oxla_options.carried).
  *
- * The value of such an input is in memory of the run.  If the program writes the output in place, that memory has room
- * along the dimension along which it grows, and is replaced by larger memory when it is full.  Otherwise the memory of
- * the output changes places with that of the input. */
+ * The value of such an input is in memory of the run.  If the program writes the output in place, this memory has room
+ * along the dimension along which the output grows, and larger memory replaces it when it is full.  Otherwise the
+ * memories of the output and of the input change places after each execution. */
 #include <string.h>
 
 #include "plugin/api/internal.h"
@@ -50,8 +50,8 @@ void api_free_carried(oxla_run *run) {
 
 /* --- memory with room --- */
 
-/* An array as `n` lines of rows of `row_bytes` bytes: a line for each index of the dimensions before
- * `axis`. */
+/* An array seen as `n` lines, each of shape.dims[axis] rows of `row_bytes` bytes.  There is one line for each index of
+ * the dimensions before `axis`.  An array of shape [2,5,8] with axis 1 has 2 lines of 5 rows. */
 typedef struct lines {
   size_t n, row_bytes;
 } lines;
@@ -67,7 +67,8 @@ static lines lines_of(const shape *s, int axis) {
 
 static int64_t rows_of(const shape *s, int axis) { return axis < 0 ? 1 : s->dims[axis]; }
 
-/* Copies the first `rows` rows of each line. */
+/* Copies the first `rows` rows of each line.  `from_room` and `to_room` are the numbers of rows from the start of one
+ * line to the start of the next one in `from` and in `to`. */
 static void copy_rows(const lines *l, int64_t rows, const void *from, int64_t from_room, void *to, int64_t to_room) {
   for (size_t k = 0; k < l->n && rows && l->row_bytes; k++) {
     memcpy((char *)to + k * (size_t)to_room * l->row_bytes, (const char *)from + k * (size_t)from_room * l->row_bytes,
@@ -75,8 +76,8 @@ static void copy_rows(const lines *l, int64_t rows, const void *from, int64_t fr
   }
 }
 
-/* Copies the value of the input of carried output k, which may be the caller's data, to memory of the run
- * with this room, unless it is in such memory already. */
+/* Makes sure that the value of the input of carried output k is in memory of the run that has room for `room` rows in
+ * each line.  If it is elsewhere, for example in the caller's memory, it is copied. */
 static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64_t room) {
   session *s = run->model->session;
   api_carried *c = &run->carried[k];

@@ -68,8 +68,8 @@ static void event_finish(oxla_event *e, status result) {
   event_drop(e);
 }
 
-/* Computes the end of a wait.  Returns false if there is none, because the number is negative or too large for a
- * clock. */
+/* Computes the time at which a wait of `seconds` seconds ends.  Returns false if the wait has no end, because `seconds`
+ * is negative or too large for a clock. */
 static bool find_end(double seconds, struct timespec *end) {
   enum { YEARS = 1000000000 };
   if (!(seconds >= 0 && seconds < YEARS)) {

@@ -39,8 +39,8 @@ typedef enum api_cancel {
 
 /* A carried output and its input between two executions of a run. */
 typedef struct api_carried {
-  /* The memory of the input's value; the shape of the input says which part of it is defined.  `own` is NULL
-   * as long as the value is the one that the caller has set. */
+  /* The memory of the input's value; the shape of the input says which part of it is defined.  `own` is NULL from the
+   * time when the caller sets the input until the next execution copies the value. */
   session_output memory;
   int64_t room; /* the extent of the memory along the dimension along which the output grows */
 } api_carried;
@@ -53,13 +53,14 @@ struct oxla_run {
   const void **device_data;         /* for each input its address in device memory; NULL if it is on the host */
   struct DLManagedTensor **tensors; /* for each input the tensor that oxla_set_input_dlpack was given, which
                                        owns its data, or NULL */
-  session_output *kept;             /* memory of the run for copies of inputs (oxla_keep_inputs) */
+  session_output *kept;             /* for each input the run's memory for a copy of its data (oxla_keep_inputs) */
   session_output *outputs;
   api_carried *carried; /* one for each carried output (session_carried) */
   int64_t room;         /* session_inputs.room */
-  bool resized;         /* whether shapes of carried inputs have changed since the program was looked up */
-  memory_span *spans;   /* room for one span for each input and output */
-  bool executed;        /* whether the outputs are those of the present inputs */
+  bool resized;         /* whether shapes of carried inputs have changed since `compiled` was looked up */
+  memory_span *spans;   /* scratch memory of check_memory in run.c: a span for each input and output */
+  bool executed; /* whether `outputs` has the results of an execution; false again after the shape of an input has
+                    changed */
   bool has_seed;
   uint64_t seed;
   double max_seconds;              /* 0 means the limit of the session */
@@ -90,21 +91,21 @@ STATUS_MUST_USE status api_check_idle(const oxla_run *run);
 void api_worker_destroy(api_worker *w);
 /* --- carried outputs (carry.c) --- */
 
-/* Return an index of run->carried: that of the output with this index, and that of the output which is carried in the
+/* Return an index of run->carried: that of the output with this index, and that of the output that is carried in the
  * input with this index.  If there is none, they return the number of carried outputs. */
 uint32_t api_carried_output(const oxla_run *run, size_t output);
 uint32_t api_carried_input(const oxla_run *run, size_t input);
-/* Returns true if the value of this input is in memory of the run. */
+/* Returns true if the input is carried and its value is in memory of run->carried. */
 bool api_is_carried(const oxla_run *run, size_t input);
 /* Forgets the value of an input which the caller sets anew. */
 void api_drop_carried(oxla_run *run, size_t input);
-/* Puts the values of carried inputs into memory of the run that has the room which the program run->compiled expects.
- * Must be called before each execution. */
+/* Puts the values of carried inputs into memory of the run.  The memory gets the room that the program run->compiled
+ * expects.  Must be called before each execution. */
 STATUS_MUST_USE status api_place_carried(oxla_run *run);
 /* Makes carried outputs the values of their inputs.  Must be called after each execution. */
 void api_advance_carried(oxla_run *run);
-/* Sets the data of the carried output k, of shape *s, to a copy that has no room to grow, unless it has data
- * already. */
+/* Sets run->outputs[k].data to a copy of carried output k, which has the shape *s.  The copy has no room to grow.  Does
+ * nothing if there is a copy already. */
 STATUS_MUST_USE status api_pack_carried(oxla_run *run, uint32_t k, const shape *s);
 void api_free_carried(oxla_run *run);
 
@@ -121,9 +122,9 @@ STATUS_MUST_USE status api_get_output(const oxla_run *run, size_t k, oxla_tensor
 STATUS_MUST_USE status api_take_output(oxla_run *run, const oxla_tensor *output);
 /* Adds `t` to the model's list of taken outputs, in which oxla_free_output finds it. */
 void api_remember_taken(oxla_model *model, api_taken *t);
-/* Returns the device of a model (oxla_model_device). */
+/* Returns what oxla_model_device sets *out to. */
 oxla_device api_device(const oxla_model *model);
-/* Gives back the tensor to which input k was set, if there is one. */
+/* Calls the deleter of the tensor to which oxla_set_input_dlpack set input k, if there is one. */
 void api_drop_tensor(oxla_run *run, size_t k);
 
 /* Removes a user of the model (oxla_model.users), and frees the model with its last user. */

@@ -288,9 +288,9 @@ static status compile_ranges(oxla_run *run) {
 
 oxla_error *oxla_compile_ranges(oxla_run *run) { return api_error(compile_ranges(run)); }
 
-/* Lists the memory of the inputs, and the memory that callers have given for outputs (oxla_set_output).  The
- * index of an output in the list is its number plus the number of inputs.  Returns the length of the list, 0
- * if no output is in memory of a caller. */
+/* Lists the memory of the inputs, and the memory that callers have given for outputs (oxla_set_output).  The member
+ * `index` of a span is the number of the input, or for an output its number plus the number of inputs.  Returns the
+ * length of the list run->spans; 0 if no output is in memory of a caller. */
 static uint32_t list_spans(const oxla_run *run) {
   uint32_t n_inputs = source_of(run)->n_inputs, n = n_inputs;
   for (uint32_t k = 0; k < source_of(run)->n_outputs; k++) {
@@ -312,9 +312,9 @@ static const char *span_name(const oxla_run *run, const memory_span *s) {
   return s->is_written ? m->outputs[s->index - m->n_inputs].name : m->inputs[s->index].name;
 }
 
-/* Finds the outputs that have exactly the memory of an input (session_output.is_over_input).  Fails if the
- * memory of an output overlaps an input in any other way, or overlaps another output: thunks write outputs
- * while inputs are still read. */
+/* Sets session_output.is_over_input of the outputs whose given memory is exactly that of an input.  Fails if the given
+ * memory of an output overlaps an input in any other way, or overlaps another output, since thunks write outputs while
+ * inputs are still read. */
 static status check_memory(const oxla_run *run) {
   memory_span pair[2];
   uint32_t n = list_spans(run);

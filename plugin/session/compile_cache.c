@@ -21,15 +21,15 @@
 
 struct compile_cache {
   content_store store;
-  content_key model;       /* the key of the model's own bytes and constants, which names the model's folder in the
-                              cache */
+  content_key model;       /* the key of the model's own bytes and of the constants in the options; it names the model's
+                              folder in the cache */
   content_key content;     /* the key of `model` and of the files of external data */
   content_key build;       /* the key of the build of the compiler and of the processor */
   content_key options_key; /* the key of `build` and all options except sizes */
   content_key dims;        /* the key of the sizes that the options give */
   bool described;          /* whether the session has found or written the description in the model's folder */
   content_key last;        /* the key of the program that was looked for last */
-  arena *mapped;           /* the arena on which a stored program is mapped while it is examined */
+  arena *mapped;           /* the arena on which a stored program is mapped while it is examined; otherwise NULL */
   pthread_mutex_t lock;    /* guards the members below */
   struct storing *queue;
   /* writing: a thread is working on the queue; has_thread: a thread was started and not joined */
@@ -58,7 +58,8 @@ static void put_file(rt_writer *w, const char *path) {
   }
 }
 
-/* The key contains the identity of the library's file, since another build of the same version may replace it. */
+/* Writes what identifies the builds of this library, of the compiler library and of the kernel libraries.  The status
+ * of the files is included, since another build of the same version may replace them. */
 static void put_builds(rt_writer *w, const rt_target *target) {
   Dl_info self;
   char path[PATH_MAX];
@@ -194,7 +195,8 @@ void compile_cache_check_model(session *s) {
 
 /* --- programs --- */
 
-/* Returns the key of the weights, which programs for all shapes share. */
+/* Returns the key of the file of weights, which all programs of the model with these options share, whatever their
+ * shapes. */
 static content_key weights_key(const session *s) {
   return content_key_join(&s->cache->store.contents, s->cache->content, s->cache->options_key);
 }
@@ -218,10 +220,10 @@ static content_key general_key(const session *s, uint32_t number, arena *a) {
   return content_key_join(c, content_key_join(c, weights_key(s), s->cache->dims), key_of_written(s, &w));
 }
 
-/* Computes the key of a program that depends on the contents of inputs.  The first program that was compiled for some
- * shapes is `first`, and is stored under a key without contents.  Programs for these shapes depend on the contents of
- * the same inputs as `first` (rt_io.value), so these contents are added to *key.  Returns false if there is no such
- * input, or if the contents of one are not given. */
+/* Computes the key of a program that depends on the contents of inputs.  `first` is the first program that was compiled
+ * for some shapes, and is stored under a key without contents.  Other programs for these shapes depend on the contents
+ * of the same inputs as `first` (those with rt_io.value).  The contents of these inputs in `values` are added to *key.
+ * Returns false if `first` depends on no contents, or if `values` lacks the contents of one of the inputs. */
 static bool key_with_values(const session *s, const rt_program *first, const void *const *values, content_key *key) {
   bool any = false;
   for (uint32_t k = 0; k < first->n_params; k++) {
@@ -261,7 +263,7 @@ static void describe(session *s, arena *a) {
   }
 }
 
-/* Begins a search: makes and returns the arena on which files are mapped. */
+/* Begins a search: makes and returns the arena cache->mapped, on which files are mapped. */
 static arena *begin_search(session *s) {
   arena_destroy(s->cache->mapped); /* not NULL if an earlier search ran out of memory */
   return s->cache->mapped = arena_create(&s->budget);

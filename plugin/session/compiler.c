@@ -83,7 +83,7 @@ static status open_compiler(const compiler_api **out) {
   return NULL;
 }
 
-/* Only success is remembered, since a failure, most likely for lack of memory, may not occur again. */
+/* Only success is remembered: a failure, which is most likely a lack of memory, may not occur the next time. */
 status session_open_compiler(const compiler_api **out) {
   static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
   static const compiler_api *_Atomic opened;

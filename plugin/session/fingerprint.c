@@ -17,7 +17,7 @@ enum {
   MAX_CHUNKS = 1 << 16,
   SAMPLES = 64,
   SAMPLE_BYTES = 256,
-  SETTLED_SECONDS = 2, /* the coarsest resolution of the times of any file system */
+  SETTLED_SECONDS = 2, /* a file's ctime must be older than this, the coarsest resolution of any file system */
   FINGERPRINT_SLOTS = 4096
 };
 

@@ -6,8 +6,9 @@
  *
  * A change of a file is always noticed, since it changes the file's ctime, which programs cannot set.  Only a change
  * that follows another within the resolution of the clock would leave the ctime the same; therefore a fingerprint is
- * not written before the ctime is two seconds in the past.  In addition, samples of the bytes, spread over the file,
- * are compared. */
+ * not written before the ctime is more than two seconds in the past.  Files of the cache folder are excepted
+ * (fingerprint_mark_whole), since they are never written to after they got their name.  In addition, samples of the
+ * bytes, spread over the file, are compared. */
 #ifndef PLUGIN_SESSION_FINGERPRINT_H
 #define PLUGIN_SESSION_FINGERPRINT_H
 

@@ -16,11 +16,12 @@
 typedef struct compile_cache compile_cache;
 typedef struct specialisation specialisation;
 
-/* The values of the option that says when the first program of a session is tuned by measuring. */
+/* The values of the option `specialise`.  It says when programs are tuned by measuring, if the option `tune` is
+ * "fast". */
 typedef enum specialise {
-  SPECIALISE_AUTO, /* in the background, while the untuned program serves runs */
+  SPECIALISE_AUTO, /* in the background, while an untuned program serves runs */
   SPECIALISE_OFF,  /* never */
-  SPECIALISE_FULL  /* before the first run */
+  SPECIALISE_FULL  /* the first program of the session, before its first run */
 } specialise;
 
 /* Programs, and the sum of their bytes. */
@@ -41,11 +42,12 @@ struct session {
   compiler_model *source;   /* source->model is NULL as long as only the description in the cache has been read */
   opened_file *file;        /* the file from which the session was opened */
   compile_cache *cache;     /* NULL if there is no cache */
-  content_store code_store; /* keeps code that the target's device has compiled; open if loading.code_cache is
-                               not NULL */
+  content_store code_store; /* keeps code that the driver of the target's device has compiled; open if
+                               loading.code_cache is not NULL */
   rt_code_cache code_cache;
   rt_load_options loading; /* the options with which all programs are loaded */
-  const rt_image *image;   /* the mapped .oxla file; NULL if the session was opened from a model */
+  const rt_image *image;   /* the .oxla file; NULL if the session was opened from a model, or from a .oxla file that
+                              contains the model */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
   uint32_t n_carried;
@@ -56,14 +58,14 @@ struct session {
   pthread_mutex_t lock;
   program_list compiled;     /* the programs for one set of sizes, the newest first; all segments of a model
                                 count as one program */
-  program_list bindings;     /* of programs for all sizes, the last used first */
+  program_list bindings;     /* the bindings of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
   /* A hash table of the programs in `compiled` and `bindings`, by their shapes: n_table lists, where n_table is a power
    * of 2.  If there was no memory for a table, n_table is 0 and all programs are in the list `unhashed`. */
   session_program **table, *unhashed;
   uint32_t n_table;
-  uint64_t weights;         /* the bytes of the constants of the program that has the most */
+  uint64_t weights;         /* the bytes of the constants of the program whose constants are the largest */
   bool meets_contents;      /* whether a program was compiled that is only for certain contents of an input */
   const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
   uint64_t clock;
@@ -87,7 +89,7 @@ struct session {
   uint32_t n_specialised;         /* the number of tunings that were begun */
   mem_budget specialising;        /* the budget of `specialisation`, nested in `budget` */
   double patience;                /* the seconds that all measurements of a tuning together may wait for runs to end */
-  /* the list of programs that tuned ones have replaced and that callers still use, and their number */
+  /* the programs that tuned ones have replaced and that are not freed yet, and their number */
   program_list replaced;
   atomic_uint n_replaced;
   uint64_t entropy;
@@ -104,7 +106,8 @@ STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs
 uint32_t session_carried_in_place(const session *s, const rt_program *p);
 /* Returns the range of dimension d of an input (session_options.ranges), or NULL if it has none. */
 const dim_range *session_range_of(const session *s, const model_value *v, int d);
-/* Returns true if the program is for these inputs. */
+/* Returns true if the program is for exactly the shapes of these inputs, and for their contents if it depends on
+ * contents. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
@@ -112,8 +115,8 @@ STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out
  * check or save.  Running existing programs needs no turn.  Fails in a process that was forked while a thread
  * of its parent had the turn. */
 STATUS_MUST_USE status session_take_turn(session *s);
-/* Waits until the thread that has the turn gives it up or, with `nanoseconds`, until these have passed.  Fails like
- * session_take_turn.  The caller holds the lock. */
+/* Waits for a signal that a turn may have ended, but not longer than `nanoseconds` unless this is 0.  The caller holds
+ * the lock, and checks `taken_by` again.  Fails like session_take_turn. */
 STATUS_MUST_USE status session_await_turn(session *s, int64_t nanoseconds);
 void session_end_turn(session *s);
 /* Must be called at the beginning and at the end of each run, and of each compilation for which a caller waits; they
@@ -144,7 +147,7 @@ void session_free_programs(session *s);
 
 /* Returns true if the options allow programs for all sizes, which are never tuned. */
 bool session_allows_general(const session *s);
-/* Returns true if these inputs, the model and the options together leave the size of a dimension open. */
+/* Returns true if the inputs `told`, the model and the options together leave the size of a dimension open. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
 /* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  The
  * caller has the turn (session_take_turn). */

@@ -10,13 +10,14 @@
 
 typedef struct run_profile_options {
   uint32_t warm_up; /* the number of runs that are not measured */
-  uint32_t runs;    /* the least number of measured runs; 0 means one */
+  uint32_t runs;    /* the least number of measured runs; 0 means one; there are never more than 10000 */
   double seconds;   /* the least time to measure, in seconds */
 } run_profile_options;
 
 typedef struct run_profile_row {
   const rt_profiled *thunk;
-  /* The seconds that all calls of the thunk take in a run, and the median of its shares of the times of the runs. */
+  /* `min` and `median`, over the runs: the seconds that all calls of the thunk in a run take together.  `share`: the
+   * median, over the runs, of the thunk's share of the run's time, from 0 to 1. */
   double min, median, share;
   double calls; /* calls in a run */
 } run_profile_row;
@@ -39,8 +40,9 @@ typedef struct run_profile {
   const char *model, *backend;
   uint32_t threads;
   const rt_profile *raw;
-  double min, median; /* seconds of a run */
-  double gaps; /* the median time outside of thunks: between, before and after them, and in the profiler itself */
+  double min, median; /* the least and the median time of a run, in seconds */
+  double gaps; /* the median time of a run outside of its thunks, in seconds: between, before and after them, and in the
+                  profiler itself */
   run_profile_row *rows;                      /* raw->n_thunks rows, the longest first */
   run_profile_groups kinds, operators, nodes; /* nodes are named "name: Operator" */
   rt_roofline roofline;

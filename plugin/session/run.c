@@ -65,8 +65,8 @@ static bool is_open(const rt_program *p, uint32_t k) {
   return false;
 }
 
-/* Returns the shape of an output as the caller sees it: of an output that is kept in memory with room, only the part
- * that is defined. */
+/* Returns the shape of an output as the caller sees it.  If the output is kept in memory with room, this is the shape
+ * of the part that has been computed, not of the whole memory. */
 static shape result_shape(const rt_io *io, bool kept) {
   shape out = io->shape;
   if (io->has_room && kept) {
@@ -123,8 +123,8 @@ static status place_results(session *s, const rt_program *p, const void *const *
   return NULL;
 }
 
-/* Cuts outputs of dynamic size to the sizes that the run computed, and copies what could not be written to the caller's
- * memory. */
+/* Makes outputs of dynamic size as small as the sizes that the run computed, and copies what could not be written to
+ * the caller's memory. */
 static status deliver_outputs(const rt_program *p, session_output *outputs, void *const *results) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {

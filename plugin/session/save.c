@@ -29,7 +29,7 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
-/* Compiles a program again, for the inputs of `first`, with all functions that its code calls. */
+/* Compiles a program again, for the inputs of `first`, so that its code contains all functions that it calls. */
 static status compile_portable(saving *x, const rt_program *first, bool all_sizes, rt_program **out) {
   session *s = x->s;
   const compiler_api *compiler;
@@ -45,8 +45,9 @@ static status compile_portable(saving *x, const rt_program *first, bool all_size
   return NULL;
 }
 
-/* Puts a program before the others of the file, as it can run with any library.  One that calls functions of this
- * library and has never been bound is left out. */
+/* Adds a program at the front of image->programs.  If its code calls functions of this library, the model is compiled
+ * again without such calls, so that any library can run the file.  A program for all sizes that would have to be
+ * compiled again but has never been bound is left out. */
 static status add_program(saving *x, rt_image *image, const session_program *c) {
   const rt_program *first = rt_program_is_static(c->program) ? c->program : c->first;
   bool calls = rt_processor_has_functions(c->program->cpu);

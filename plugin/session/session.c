@@ -59,7 +59,8 @@ const compiler_carry *session_carried(const session *s, uint32_t *n) {
 
 /* --- compiling --- */
 
-/* Returns the functions that code may call which stays with this library. */
+/* Returns the functions of this library that compiled code may call.  Returns NULL if there are none, or if the code
+ * must be portable to other processes. */
 static const function_set *functions_of(const session *s) {
   return s->target->functions && !s->options.compile.portable ? s->target->functions() : NULL;
 }
@@ -107,7 +108,8 @@ static int64_t size_of_name(const session *s, const session_inputs *inputs, cons
   return -1;
 }
 
-/* Returns the size of dimension d of input k from the given shapes, the model or the options; -1 if it is not known. */
+/* Returns the size of dimension d of input k as the given shapes, the model or options.dims tell it; -1 if none of them
+ * does. */
 static int64_t told_size(const session *s, const session_inputs *inputs, uint32_t k, int d) {
   const model_value *v = &s->source->inputs[k];
   if (inputs->shapes && inputs->shapes[k]) {
@@ -252,8 +254,9 @@ static status find_in_cache(compilation *c) {
   return failed;
 }
 
-/* Notes for which sizes a program for all sizes was bound first, if `data` is that binding.  Programs of a .oxla file,
- * which have no arena of their own, call no functions, so that nothing need be noted. */
+/* If `data` is the first binding of a program for all sizes, notes its sizes in session_program.first, for saving the
+ * program (save.c).  Nothing is noted for programs of a .oxla file, which have no arena of their own: they call no
+ * functions of this library, so they are saved as they are. */
 static status note_sizes(void *data) {
   const session_program *bound = data;
   session_program *general = bound ? bound->general : NULL;
@@ -412,7 +415,8 @@ static status compile_guarded(void *data) {
   c->out->provisional = request.options.provisional;
   s->meets_contents |= session_program_needs_contents(c->out);
   if (program &&
-      !specialise_wants(s, c->out)) { /* otherwise specialise.c stores the tuned program, or this one if tuning fails */
+      !specialise_wants(
+          s, c->out)) { /* if it returns true, specialise.c stores the tuned program, or this one if tuning fails */
     bool as_tuned = c->tune == RT_TUNE_KNOWN && !c->out->untuned;
     compile_cache_put(s, c->inputs, as_tuned ? s->options.compile.tune : c->tune, c->out);
   }

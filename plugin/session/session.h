@@ -1,7 +1,7 @@
-/* session.h - a model with the programs to which it has been compiled so far, each for all sizes or for one
- * set of input shapes.  The C API, the command line and the plugins use it.  It is thread-safe: one
- * compilation runs at a time, and existing programs can run meanwhile.  One compilation that tunes a program
- * in the background (specialise.h) can run at the same time. */
+/* session.h - a model with the programs to which it has been compiled so far, each for all sizes or for one set of
+ * input shapes.  The C API, the command line and the plugins use it.  It is thread-safe: one compilation runs at a
+ * time, and existing programs can run meanwhile.  One compilation that tunes a program in the background (specialise.h)
+ * can run at the same time. */
 #ifndef PLUGIN_SESSION_SESSION_H
 #define PLUGIN_SESSION_SESSION_H
 
@@ -29,8 +29,8 @@ typedef struct session_carry {
 } session_carry;
 
 typedef struct session_options {
-  /* A name or the path of a shared object; NULL means the default, or for a .oxla file the backend for which it was
-   * made. */
+  /* The name of a backend or the path of its shared object.  NULL means session_default_backend, or for a .oxla file
+   * the backend for which the file was made. */
   const char *backend;
   /* The backend that takes the place of `backend` if its device cannot be used; a warning is then logged.
    * NULL means that opening fails instead.  Only a model can fall back, since a compiled file is for one
@@ -53,7 +53,7 @@ typedef struct session_options {
   /* Whether the dimensions that get open_dim stay open: the program is then for all their sizes, with open_dim as the
    * likely one, and compiling fails if that is not possible. */
   bool keep_open;
-  uint64_t max_memory; /* the limit in bytes of everything that the session does, including runs; 0 means no limit */
+  uint64_t max_memory; /* the limit in bytes for all memory of the session, including that of runs; 0 means no limit */
   mem_budget *outer;   /* a budget that also counts the session's memory; NULL if there is none */
   double max_seconds;  /* the limit in seconds for loading, for each compilation and for each run; 0 means no limit */
   const compiler_constant *constants; /* inputs that never change; their data is borrowed until the session is closed */
@@ -71,7 +71,7 @@ typedef struct session_options {
   mem_allocator allocator; /* for the memory that the session's budget counts; zeros mean the system's allocator */
 } session_options;
 
-/* A program that is ready to run, and the time and the report of making it. */
+/* A program that is ready to run, and the times and the report of making it. */
 typedef struct session_program {
   struct session_program *next, *previous; /* in one of the session's lists */
   struct session_program *chain;           /* the next program in the list of session.table */
@@ -96,15 +96,15 @@ typedef struct session_program {
   /* For a program for all sizes: a copy of its first binding, of which only the parameters are valid; NULL if there is
    * none, or if the program is from a .oxla file. */
   const rt_program *first;
-  /* Zeros for a program from a .oxla file or the cache.  For a program that was tuned in the background only new_code
-   * is set. */
+  /* Zeros for a binding and for a program from a .oxla file or the cache.  For a program that was tuned in the
+   * background only new_code is set. */
   rt_report report;
   bool from_cache;
   double compile_seconds, load_seconds;
 } session_program;
 
-/* Opens a model or .oxla file, or, if path is NULL, a model in memory, which is borrowed.  Strings in options are
- * copied. */
+/* Opens a model or .oxla file, or, if path is NULL, a model in memory, which is borrowed.  The lists and strings in
+ * `options` are copied, but the data of constants is borrowed. */
 STATUS_MUST_USE status session_open(const char *path, const void *bytes, size_t size, const session_options *options,
                                     session **out);
 /* Closes a session and frees all its programs.  NULL is allowed. */
@@ -113,12 +113,13 @@ void session_close(session *s);
 /* Returns what the model declares. */
 const compiler_model *session_source(const session *s);
 double session_load_seconds(const session *s);
-/* Returns true if the session was opened from a .oxla file. */
+/* Returns true if the session was opened from a .oxla file that does not contain the model itself.  (The file of a
+ * model that runs segment by segment contains it, and the session is then like one for a model.) */
 bool session_is_image(const session *s);
-/* Returns "cpu", "ref" or another name. */
+/* Returns the name of the target, such as "cpu" or "ref". */
 const char *session_backend(const session *s);
-/* Returns the name of the backend in use: options.backend, options.fallback if that took its place, or the
- * default. */
+/* Returns the backend in use as the options call it, which may be a path: options.backend, options.fallback if that
+ * took its place, or the default. */
 const char *session_chosen_backend(const session *s);
 /* Returns the number of threads of a run. */
 uint32_t session_threads(const session *s);
@@ -135,12 +136,12 @@ typedef struct session_inputs {
   const _Atomic int *stopped;
   /* When compiling or running must end, in nanoseconds of CLOCK_MONOTONIC; 0 means after the session's max_seconds. */
   uint64_t deadline;
-  /* How many elements the memory of each carried output has room for, along the dimension along which the output grows.
-   * session_compile raises *room if it is too small.  NULL if nothing is carried. */
+  /* The room of carried outputs: how many elements the memory of each has along the dimension along which the output
+   * grows.  session_compile raises *room if it is too small.  NULL if nothing is carried. */
   int64_t *room;
 } session_inputs;
 
-/* Returns the outputs that are carried. */
+/* Returns the list of outputs that are carried, and sets *n to its length. */
 const compiler_carry *session_carried(const session *s, uint32_t *n);
 /* Returns true if the options say that output k is carried, and the program writes the output to the memory of its
  * input that the caller passes.  The program may write other outputs in place, too (rt_io.carried); for these the
@@ -150,20 +151,21 @@ bool session_keeps_output(const session *s, const rt_program *p, uint32_t k);
 /* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
  * the other inputs give to its named dimensions; a dimension without a value is -1. */
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k);
-/* Returns true if nothing gives the size of dimension d of input k, so that it is the largest of its range, or
- * session_options.open_dim. */
+/* Returns true if neither the inputs, the model nor options.dims give the size of dimension d of input k.  The largest
+ * size of its range is then assumed, or session_options.open_dim. */
 bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d);
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);
-/* Compiles programs for all sizes until the likely sizes and the least and largest sizes of the session's ranges, in
- * all combinations, are served (ranges.c).  *out is the program for the inputs, as session_compile returns it. */
+/* Compiles programs for all sizes until the sizes of the inputs are served, and the combinations of the least and
+ * largest sizes of the session's ranges (ranges.c).  *out is the program for the inputs, as session_compile returns
+ * it. */
 STATUS_MUST_USE status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out);
 /* Allows the program to be freed when room is needed for others.  NULL is allowed. */
 void session_release(session *s, const session_program *c);
 /* Returns true if session_compile would now return another program for the same inputs, which was tuned while this one
- * ran.  This one can still run, but its memory is freed only when all callers have released it, so they should get the
- * other program between two runs. */
+ * ran.  This one can still run, but its memory is freed only when all callers have released it, so they should call
+ * session_compile again between two runs. */
 bool session_program_is_replaced(const session_program *c);
 /* Returns the programs for all sizes, the newest first (session_program.next), or NULL if there are none.  They stay
  * until the session is closed. */
@@ -174,8 +176,8 @@ const char *session_exact_reason(session *s);
 /* Waits until no program is being tuned in the background any more.  If no tuning was begun so far, first begins to
  * tune a program for the last sizes, if they may get one of their own. */
 void session_await_tuned(session *s);
-/* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds for a
- * .oxla file. */
+/* Returns the error that session_compile would return, as far as importing the model shows it.  Always succeeds if
+ * session_is_image returns true. */
 STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
 /* Returns true if the program is valid only for certain contents of inputs, for which it was compiled or to
  * which it is bound.  If these change, the caller must call session_compile again. */
@@ -196,8 +198,8 @@ typedef struct session_output {
   void *own; /* grows if necessary and remains from run to run */
   size_t own_bytes;
 } session_output;
-/* Makes o->own at least `bytes` bytes large; its contents may be lost.  `what` and `name` are for the error message, as
- * in rt_memory_take. */
+/* Makes o->own at least `bytes` bytes large, in the memory that o->on_device asks for; its contents may be lost.
+ * `what` and `name` are for the error message, as in rt_memory_take. */
 STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, size_t bytes, const char *what,
                                               const char *name);
 /* Frees o->own. */

@@ -32,7 +32,7 @@ struct specialisation {
   bool is_over;         /* guarded by the session's lock */
   atomic_bool ends;     /* set when the session is closed */
   rt_tune tune;         /* how the program is compiled */
-  double waited;        /* the seconds for which measurements waited for the end of runs */
+  double waited;        /* the seconds for which measurements have waited so far for runs to end */
   rt_program *program;  /* the tuned one, on the arena `compiled` */
   rt_weight_pool *pool; /* the weights of `program`; freed when `pooled` is destroyed */
   arena *compiled, *pooled;
@@ -341,8 +341,8 @@ static void *specialise_main(void *data) {
 
 /* --- the interface --- */
 
-/* Returns true if an output grows from run to run: then sizes seldom come again, and a program for one set of sizes
- * would copy the whole output. */
+/* Returns true if an output grows from run to run.  Such a model is not tuned: its sizes seldom come again, and a
+ * program for one set of sizes would copy the whole output. */
 static bool grows(const session *s) {
   bool any = false;
   for (uint32_t k = 0; k < s->n_carried; k++) {
@@ -360,8 +360,9 @@ static bool may_tune(const session *s, const session_program *c) {
   return tunes(s) && c->untuned && c->program && !c->elsewhere;
 }
 
-/* Returns true if no program of the session has been tuned yet, unless the program for all sizes is from the
- * cache: a tuned program for these sizes would then be in the cache, too, if they had come often. */
+/* Returns true if no tuning of the session has begun yet, except for a binding of a program for all sizes from the
+ * cache.  If the sizes of that binding had come often in an earlier process, the cache would have a tuned program for
+ * them, too. */
 static bool is_first(const session *s, const session_program *c) {
   return !s->specialisation && !(c->general && c->from_cache);
 }

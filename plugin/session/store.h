@@ -11,9 +11,9 @@
  *                           second key of what was compiled
  *
  * Files are written under another name and renamed, so that none is ever seen incomplete.  A file that is damaged or
- * does not match its key is ignored.  Adding a program removes files that have not been used for the longest time,
- * until the folder is within its limit.  Several processes may use the folder at once, and one may clear it meanwhile:
- * mapped files stay valid. */
+ * does not match its key is ignored.  Adding a program removes the files that have not been used for the longest time,
+ * until the folder is within its limit; after code was added, content_store_close does that.  Several processes may use
+ * the folder at once, and one may clear it meanwhile: mapped files stay valid. */
 #ifndef PLUGIN_SESSION_STORE_H
 #define PLUGIN_SESSION_STORE_H
 
@@ -23,18 +23,18 @@
 #include "runtime/program/image.h"
 #include "runtime/program/target.h"
 
-enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GB if none is given */
+enum { CONTENT_STORE_GIGABYTES = 8 }; /* the limit for a folder in GiB if none is given */
 
 typedef struct content_store {
   int folder, models; /* -1 means that it is not open */
   uint64_t max_bytes;
-  atomic_bool has_grown; /* whether code was added; the store is then trimmed when it is closed */
+  atomic_bool has_grown; /* whether code was added; if so, content_store_close trims the store */
   bool verify; /* whether checksums are compared each time that a file is opened, not only once after each boot */
   fingerprints contents;
 } content_store;
 
-/* Opens the folder, and creates it if it does not exist.  Returns INVALID_ARGUMENT if somebody else could write to it.
- * max_bytes is the limit for the size of the folder; 0 means CONTENT_STORE_GIGABYTES. */
+/* Opens the folder, and creates it if it does not exist.  Returns INVALID_ARGUMENT if it belongs to another user or if
+ * others have access to it.  max_bytes is the limit for the size of the folder; 0 means CONTENT_STORE_GIGABYTES. */
 STATUS_MUST_USE status content_store_open(const char *path, uint64_t max_bytes, content_store *out);
 void content_store_close(content_store *c);
 
@@ -48,8 +48,8 @@ typedef struct content_store_entry {
   int64_t used; /* in nanoseconds since the epoch */
 } content_store_entry;
 
-/* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Returns NULL if
- * one of these files does not exist or is damaged; a damaged file is removed. */
+/* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Marks both files
+ * as used.  Returns NULL if one of them does not exist or is damaged; a damaged file is removed. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* Like content_store_get, for the file of weights that the model's programs share. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
@@ -66,13 +66,15 @@ STATUS_MUST_USE status content_store_put_kernels(content_store *c, content_key o
 rt_code_cache content_store_code(content_store *c);
 void content_store_remove(content_store *c, content_key model, content_key program);
 
-/* Returns the description of a model as bytes; `model` is its key as text. */
+/* Returns the description of a model as bytes on the arena, which are empty if there is none; `model` is its key as
+ * text. */
 rt_span content_store_get_source(content_store *c, arena *a, const char *model);
 void content_store_put_source(content_store *c, content_key model, rt_span bytes);
 
 /* Returns all programs, weights, kernels and code, the last used first. */
 void content_store_list(const content_store *c, arena *a, content_store_entry **out, uint32_t *n);
-/* Removes entry k of the list; if it is the last one of its model, also the model's folder. */
+/* Removes the file of entry k of the list.  If no other entry of the list is of the same model, the description and the
+ * folder of the model are removed, too. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);
 /* Removes the files that were not used for the longest time until the rest has at most `bytes` bytes.
  * Also removes temporary files of processes that ended while they wrote them. */

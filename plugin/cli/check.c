@@ -5,9 +5,10 @@
 #include "plugin/cli/cli.h"
 #include "plugin/session/opened_file.h"
 
-/* The model is opened on an arena of its own, whose budget has the limits of --max-memory and --max-seconds. */
 static void destroy_arena(void *data) { arena_destroy(*(arena **)data); }
 
+/* Returns an arena for the model that is destroyed with `a`.  Its budget has the limits of --max-memory and
+ * --max-time. */
 static arena *bounded_arena(const cli_args *args, arena *a) {
   mem_budget *budget = ARENA_NEW(a, mem_budget);
   arena **kept = ARENA_NEW(a, arena *);

@@ -15,7 +15,8 @@ static const char *list_inputs(const compiler_model *source, arena *a) {
   return text;
 }
 
-/* Finds the input that NAME=FILE names; names may contain '='. */
+/* Finds the input that NAME=VALUE names, and sets *file to VALUE.  Names may contain '=', so the longest name that fits
+ * is taken. */
 static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
                          const char **file) {
   size_t longest = 0;

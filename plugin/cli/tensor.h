@@ -6,15 +6,16 @@
 
 #include "base/tensor/literal.h"
 
-/* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.
- * `raw` is the type of elements that a .npy file has as bytes without a type (npy_parse). */
+/* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.  `raw` is
+ * the type that elements get which a .npy file has as bytes without a type (npy_parse). */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
 /* Writes DIR/output_K.npy if `format` is "npy", otherwise DIR/output_K.pb by cli_format_pb.  Makes the folder
  * if it does not exist. */
 STATUS_MUST_USE status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k,
                                         const literal *l);
-/* Makes a random array, which is the same for the same seed: floats in [0, 1), and integers that are small enough to be
- * indices of most arrays.  Fails if the time of the budget is used up. */
+/* Makes a random array, which is the same for the same seed: floats in [0, 1), any values for integers of at most 8
+ * bits, and 0 or 1 for wider ones, which may be indices of small arrays.  Fails if the time of the budget is used
+ * up. */
 STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed, const mem_budget *time, literal *out);
 /* Prints a summary such as "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]". */
 void cli_print_tensor(FILE *f, const char *name, const literal *l);

@@ -7,7 +7,8 @@
 
 enum { CLI_REPORT_MAX = 2048 };
 
-/* How a job ended.  `text` is the text that the job wrote or, if it wrote none, the reason. */
+/* How a job ended.  If `ended` is true, `text` is the text that the job wrote, otherwise it says why the job did not
+ * end as it should. */
 typedef struct cli_outcome {
   /* Whether the job ran to its end: in time, with exit status 0 and a whole report.  Otherwise it crashed, exited early
    * or was killed. */

@@ -5,8 +5,8 @@
 
 enum { ALIGN = 64 };
 
-/* Makes an array or a sequence.  *memory is set to `bytes` bytes for its data or, for a sequence, its list of elements.
- */
+/* Makes an array or a sequence, with one reference.  Sets *memory to memory of `bytes` bytes, in which the caller puts
+ * its data or, for a sequence, its list of elements. */
 static status new_array(interpreter_run *run, const shape *s, size_t bytes, host_array **out, void **memory) {
   bytes = bytes ? bytes : 1; /* an empty array has an address, too */
   host_array *a = budget_alloc(run->budget, sizeof *a, ALIGN);

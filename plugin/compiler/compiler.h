@@ -64,8 +64,7 @@ typedef struct compile_request {
   rt_compile_options options;
   const compiler_dim *dims;
   uint32_t n_dims;
-  const dim_range *ranges; /* the sizes that named dimensions may have, if the program is to serve all
-                              sizes */
+  const dim_range *ranges; /* the sizes that named dimensions may have; a program for all sizes serves only these */
   uint32_t n_ranges;
   /* The shapes of the model's inputs, in their order.  An entry is NULL if the shape is unknown; the list is NULL if
    * all are unknown. */
@@ -170,7 +169,7 @@ typedef struct compiler_verify_options {
 
 /* How an object file is written (aot/aot.h). */
 typedef struct compiler_object_options {
-  const char *prefix;        /* a C identifier */
+  const char *prefix;        /* a C identifier with which the names in the object begin */
   const char *file, *header; /* the names of the object file or library and of the header, without their folder */
   bool archive, separate_weights;
   uint64_t most_arena; /* the largest number of bytes that the arena may have; 0 means no limit */
@@ -187,7 +186,8 @@ typedef struct compiler_object {
   rt_span weights; /* the contents of the file of weights, if separate_weights is set */
   uint32_t n_example;
   const compiler_text *example; /* files of a program that runs the object */
-  const rt_program *program;    /* what the object was written from */
+  const rt_program *program; /* the program from which the object was written; if the object has several versions, that
+                                of the last one */
 } compiler_object;
 
 enum { COMPILER_ABI = 17 };
@@ -205,27 +205,28 @@ typedef struct compiler_api {
   /* Opens HLO text as a model. */
   status (*open_hlo)(arena *a, const char *name, const char *text, size_t size, compiler_model **out);
   /* Imports the model, optimises and compiles it.  The program is on `a` and borrows the model's constants and arrays
-   * of the weight pool.  The caller sets only the member `weight_pool` of options.sharing.  *out is NULL if sizes
-   * depend on what the model computes; such a model runs segment by segment. */
+   * of the weight pool.  Of options.sharing, which may be NULL, the caller sets only the member `weight_pool`.  *out is
+   * NULL if sizes depend on what the model computes; such a model runs segment by segment. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
   /* Compiles the model to an object file.  The error is UNSUPPORTED if sizes depend on what the model computes in such
    * a way that it runs segment by segment, or if it needs what no object can contain. */
   status (*write_object)(const compiler_model *s, const compile_request *request, const compiler_object_options *o,
                          arena *a, compiler_object *out, rt_report *report);
-  /* Creates a segmented_model.  The request's inputs and values are not used; its strings and lists are borrowed.
-   * segments_destroy accepts NULL. */
+  /* Creates a segmented_model.  The request's inputs and values are not used.  Its strings and lists are borrowed, and
+   * so are `s`, `budget` and the weight pool of options.sharing.  segments_destroy accepts NULL. */
   status (*segments_create)(const compiler_model *s, const compile_request *request, mem_budget *budget,
                             segmented_model **out);
   void (*segments_destroy)(segmented_model *p);
-  /* Runs the model once.  `outputs` has an entry for each of the model's outputs. */
+  /* Runs the model once.  `outputs` has an entry for each of the model's outputs; after a failure all entries are
+   * zeros. */
   status (*segments_run)(segmented_model *p, const segments_run_options *run, compiler_array *outputs);
   /* Returns the bytes of the model's file, which are borrowed from the model.  The error is UNSUPPORTED if the model is
    * HLO text or has external data or constants beside its file. */
   status (*bytes)(const compiler_model *s, rt_span *out);
   /* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The error is the
-   * first of these: all unsupported operators together, an error of the import, an output whose type or shape differs
-   * from its declaration. */
+   * first of these: all unsupported operators together, an output that is declared with an unsupported type, an error
+   * of the import, an output whose type or shape differs from its declaration. */
   status (*check)(const compiler_model *s, const compile_request *request, mem_budget *budget);
   /* Returns the module as text.  `after` is NULL for the module as imported, the name of a pass of the target's
    * pipeline for the module after the last run of that pass that changed it, or "final" for the module after all

@@ -43,7 +43,7 @@ STATUS_MUST_USE status compiler_import_whole(const compiler_model *s, const comp
  * (rt_io.told).  In compile.c. */
 void compiler_set_validity(rt_program *p, uint32_t n_inputs, const compiler_validity *v);
 
-/* Returns the same model with other outputs (frontend/import/part.h), which may be used for nothing but importing.  In
+/* Returns the same model with other outputs (frontend/import/part.h).  The result may only be imported.  In
  * import.c. */
 compiler_model *compiler_with_outputs(const compiler_model *s, arena *a, uint32_t n, const char *const *names);
 /* Returns the ONNX model, or NULL if the model is HLO text.  In import.c. */

@@ -73,8 +73,8 @@ static void drop_oldest_bound(segment *x) {
 
 /* --- does a segment fit? --- */
 
-/* Returns true if the array has the contents that the segment was compiled for.  If the segment is for all
- * sizes, elements that are its symbols may differ. */
+/* Returns true if the array `l` has the contents for which the segment was compiled.  If the segment is for all sizes,
+ * the elements in the mask u->elements may differ, since parameters tell them to the program. */
 static bool has_contents(const segment *x, const used_array *u, const literal *l) {
   if (!u->elements || !x->general) {
     return literal_equal(l, &u->value);

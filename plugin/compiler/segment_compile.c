@@ -36,8 +36,8 @@ typedef struct making {
 
 /* --- what is open --- */
 
-/* Marks what differs between an array and the one for which a segment was compiled.  So a segment that is needed again
- * with other sizes is compiled for all of them. */
+/* Marks dimensions and elements of an array as open if they differ from those of `before`, the array for which a
+ * segment was compiled.  So a segment that is needed again with other sizes is compiled for all of them. */
 static void mark_differences(onnx_array *array, const literal *before) {
   const shape *s = &array->value.shape, *t = &before->shape;
   for (int d = 0; s->rank == t->rank && d < s->rank; d++) {
@@ -49,6 +49,8 @@ static void mark_differences(onnx_array *array, const literal *before) {
   }
 }
 
+/* Marks what differs between the frame's arrays and those of the segments that were compiled for the same states of the
+ * frame's nodes.  Returns how many of these segments are for all sizes. */
 static uint32_t learn(const interpreter_site *site, const onnx_frame *f, arena *scratch) {
   uint32_t n_generals = 0;
   for (const segment *x = site->segments; x; x = x->next) {

@@ -64,7 +64,7 @@ void interpreter_define(onnx_frame *f, const char *name, host_array *a) {
   }
 }
 
-/* Reduces results whose shapes are upper bounds to their actual sizes, which the program computed. */
+/* Makes results of dynamic size, whose shapes are upper bounds, as small as the sizes that the program computed. */
 static void cut(const rt_program *p, host_array **results, uint32_t n_results, void *const *addresses) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < n_results; k++) {
@@ -163,7 +163,8 @@ struct frame_list {
 };
 typedef struct frame_list frame_list;
 
-/* Releases the frame's arrays that neither a deferred node reads nor an output of the frame needs. */
+/* Releases the results of the frame's nodes that are not needed any more: those that no node which is not done reads,
+ * and that are not outputs of the frame. */
 static void release_unread(onnx_frame *f) {
   onnx_names reads = {0}, all = {0};
   str_map needed;
@@ -191,7 +192,8 @@ static void release_unread(onnx_frame *f) {
   arena_destroy(scratch);
 }
 
-/* Runs one segment, then the host-interpreted nodes.  Sets *done to whether all nodes of f are done. */
+/* Runs one segment, then the nodes that are to be host-interpreted after it.  Sets *done to whether all nodes of `f`
+ * are done.  Fails if this step has brought nothing forward. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
   segment_use u;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);

@@ -21,7 +21,7 @@ typedef struct used_array {
   uint64_t elements;
 } used_array;
 
-/* The program of a segment for all sizes, bound to those of some arrays. */
+/* The program of a segment for all sizes, bound to the sizes of some arrays. */
 typedef struct segment_binding {
   struct segment_binding *next;
   shape *shapes; /* of the parameters */

@@ -70,7 +70,8 @@ static void list_dim_name(check_support *c, const char *name) {
   }
 }
 
-/* A function for dim_substitute: returns the value that the request gives to a symbolic dimension. */
+/* A function for dim_substitute: lists the name of a symbolic dimension, and returns the size that the request gives
+ * it.  If the request gives none, sets c->open and returns an assumed size. */
 static dim size_of(void *data, dim symbol) {
   check_support *c = data;
   list_dim_name(c, dim_name(c->dims, symbol));
@@ -100,8 +101,8 @@ static const char *shape_for_people(check_support *c, const shape *s) {
   return arena_printf(c->a, "%s[%s]", dtype_name((dtype)s->type), s->kind == SHAPE_UNRANKED ? "..." : text);
 }
 
-/* Lists an input or output with its declared shape, and sets *s to the shape.  Returns false if no shape of an array is
- * declared. */
+/* Lists an input or output with its declared shape, and sets *s to the shape.  Returns false if no type is declared, or
+ * if the declaration is not supported or invalid; *failed, which the caller owns, then says why. */
 static bool list_value(check_support *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
   *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
   bool known = v->type && !*failed;
@@ -148,8 +149,8 @@ static void add_note(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
 
-/* Adds a problem; but if dimensions were guessed, an invalid node becomes a note, since it may be valid at other sizes.
- */
+/* Adds a problem.  But if the size of a dimension was assumed (c->open), an invalid node is only a note, since it may
+ * be valid at other sizes. */
 static void add_finding(check_support *c, status_code code, const char *text) {
   if (c->open && code != STATUS_UNSUPPORTED) {
     add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",

@@ -100,8 +100,8 @@ extern ifi_defaults ifi_the_defaults;
 
 /* Returns the status that corresponds to the error, and frees the error.  NULL gives SUCCESS. */
 onnxStatus ifi_status(oxla_error *error);
-/* Like ifi_status, for errors that the client's descriptors cause: INVALID_ARGUMENT then becomes one of the statuses
- * MISMATCHING_*. */
+/* Like ifi_status, for errors that the client's descriptors cause: OXLA_INVALID_ARGUMENT and OXLA_INVALID_MODEL then
+ * become one of the statuses MISMATCHING_*, or INVALID_NAME. */
 onnxStatus ifi_descriptor_status(oxla_error *error);
 /* Prints a line to standard error if the backend's log level includes `level`. */
 void ifi_log(const ifi_backend *b, uint64_t level, const char *format, ...) __attribute__((format(printf, 3, 4)));

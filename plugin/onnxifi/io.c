@@ -113,8 +113,8 @@ static const char *span_name(const side *in, const side *out, const memory_span 
   return (s->is_written ? out : in)->descriptors[s->index].name;
 }
 
-/* Checks that the memory of no output overlaps an input or another output, unless it is exactly the memory of
- * one input.  This is the last time that a client can be told: an event carries no status. */
+/* Checks that the memory of no output overlaps an input or another output, unless it is exactly the memory of one
+ * input.  This is the last time that a client of ONNXIFI 1.0 can be told: its events carry no status. */
 static onnxStatus check_memory(const ifi_graph *g, const side *in, const side *out) {
   memory_span pair[2], *spans = calloc((size_t)in->n + out->n + 1, sizeof *spans);
   if (!spans) {

@@ -36,7 +36,7 @@ typedef struct claim {
 
 static int by_name(const void *a, const void *b) { return strcmp(((const value *)a)->name, ((const value *)b)->name); }
 
-/* Finds or adds a value.  *out is NULL if there is no memory or no name. */
+/* Finds or adds the entry for a value.  *out is NULL if the value has no name, and after a failure. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
   value key = {.maker = SIZE_MAX};
   *out = NULL;
@@ -270,9 +270,9 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   return failed;
 }
 
-/* Sets *left to whether no nodes may be taken in this graph, because it is in a node that leaves_bodies returns true
- * for. Taking such a node as a whole is better, but is impossible once nodes in its body are taken, and ONNX Runtime
- * asks for bodies before it asks for the graphs around them. */
+/* Sets *left to whether no nodes may be taken in this graph, because it is the body of a node for which leaves_bodies
+ * sets *out to true. Taking such a node as a whole is better, but is impossible once nodes in its body are taken, and
+ * ONNX Runtime asks for bodies before it asks for the graphs around them. */
 static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
   const OrtNode *around = NULL;
   ORT_TRY(p->api->Graph_GetParentNode(graph, &around));

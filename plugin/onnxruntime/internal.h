@@ -29,14 +29,14 @@ typedef struct ort_options {
   /* The public rows of compile_options.def, which are options of the C API. */
 #define PUBLIC_OPTION(member, type, name, argument) ort_##type name;
 #include "runtime/program/compile_options.def"
-  ort_text backend; /* "cpu", "ref" or the path of a backend */
+  ort_text backend; /* oxla_options.backend; "" means the default */
   /* the backend that is used if the device of `backend` cannot be used (oxla_options.fallback); "" means that opening
    * then fails */
   ort_text fallback;
   /* the folder for compiled programs and the tuning log; "" means that only the tuning log is kept, in the default
    * folder */
   ort_path cache_dir;
-  ort_choice claim;  /* "cost": nodes are taken if that saves time; "all": all possible nodes are taken */
+  ort_choice claim;  /* "cost" or "": nodes are taken if that saves time; "all": all possible nodes are taken */
   bool check_memory; /* whether accesses to memory are checked during runs (--check-memory) */
   bool verify;       /* whether every result is compared with that of the reference backend */
   bool context_enable, context_embed;

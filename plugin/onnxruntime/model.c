@@ -265,8 +265,9 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
   return NULL;
 }
 
-/* Returns true if several elements are packed in a byte in ONNX Runtime's arrays and in models; in the arrays of
- * oxla_constant they are not packed. */
+/* Returns true if several elements may be packed in a byte in ONNX Runtime's arrays and in models: for the types with
+ * less than 8 bits, and for all types that are newer than int4.  In the arrays of oxla_constant elements are never
+ * packed. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
 static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const OrtValueInfo *info,

@@ -94,8 +94,8 @@ static void *list_initializers(ort_span file) {
   return all;
 }
 
-/* Returns where the bytes of a constant are in the model's file; NULL if the file does not have them, since ONNX
- * Runtime may have changed the constant. */
+/* Returns where the bytes of a constant are in the model's file; NULL if the file has other bytes for it: ONNX Runtime
+ * may have changed the constant. */
 static const void *in_model(void *const *all, const oxla_constant *c, size_t bytes) {
   initializer key = {.name = {(const uint8_t *)c->name, strlen(c->name)}};
   initializer **found = (initializer **)tfind(&key, all, by_name);

@@ -1,4 +1,5 @@
-/* main.c - the program onnx-xla-run: runs a .oxla file.  Its options are those of onnx-xla run. */
+/* main.c - the program onnx-xla-run: runs a .oxla file.  Its options are --repeat and those of onnx-xla run that need
+ * no compiler and no session. */
 #include <errno.h>
 #include <string.h>
 

@@ -21,7 +21,8 @@ STATUS_MUST_USE status runner_open(arena *a, const char *path, bool verify, runn
 STATUS_MUST_USE status runner_shape_inputs(const runner_file *f, literal *inputs);
 
 /* Finds the program for these inputs, which have values, loads it, and binds it to their sizes if it is for many sizes.
- * It is kept until the arena is destroyed.  The other programs of the file are not loaded. */
+ * It is kept until the arena is destroyed, and so are programs for many sizes that were loaded first but do not serve
+ * the inputs.  The other programs of the file are not loaded. */
 STATUS_MUST_USE status runner_load(arena *a, const runner_file *f, const literal *inputs, const rt_binding **out);
 
 /* Runs a program and sets outputs[], one for each output of the model, to the results, which are on the arena. */

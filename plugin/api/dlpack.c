@@ -105,7 +105,7 @@ oxla_error *oxla_set_input_dlpack(oxla_run *run, const char *name, DLManagedTens
 
 /* --- outputs --- */
 
-/* An output as a tensor. */
+/* An output as a tensor of DLPack, with the memory for its sizes.  It is a user of the model (oxla_model.users). */
 typedef struct exported {
   DLManagedTensor tensor; /* its member manager_ctx points to this struct, for the deleter */
   oxla_model *model;

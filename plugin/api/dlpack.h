@@ -1,5 +1,6 @@
 /* dlpack.h - the parts of DLPack's stable interface that the C API takes and gives: DLManagedTensor and what it
- * contains, as version 0.8 and all before declare them, with the same names and layouts. */
+ * contains, with the names and layouts of version 0.8.  The codes of the types with 8-bit floats are those of version
+ * 1.1. */
 #ifndef PLUGIN_API_DLPACK_H
 #define PLUGIN_API_DLPACK_H
 
@@ -29,7 +30,7 @@ typedef struct DLDevice {
 typedef struct DLDataType {
   uint8_t code;
   uint8_t bits;
-  uint16_t lanes;
+  uint16_t lanes; /* 1 for types that are not vectors */
 } DLDataType;
 
 typedef struct DLTensor {
@@ -37,15 +38,15 @@ typedef struct DLTensor {
   DLDevice device;
   int32_t ndim;
   DLDataType dtype;
-  int64_t *shape;
-  int64_t *strides; /* in elements; NULL: the array is row-major and contiguous */
-  uint64_t byte_offset;
+  int64_t *shape;       /* `ndim` sizes in elements */
+  int64_t *strides;     /* in elements; NULL: the array is row-major and contiguous */
+  uint64_t byte_offset; /* the bytes from `data` to the first element */
 } DLTensor;
 
 typedef struct DLManagedTensor {
   DLTensor dl_tensor;
-  void *manager_ctx;
-  void (*deleter)(struct DLManagedTensor *self); /* may be NULL */
+  void *manager_ctx;                             /* for the deleter */
+  void (*deleter)(struct DLManagedTensor *self); /* frees the tensor and what it points to; may be NULL */
 } DLManagedTensor;
 
 #endif

@@ -9,7 +9,7 @@
 #include "plugin/api/onnx-xla.h"
 #include "plugin/session/session.h"
 
-/* An output that was taken with oxla_take_output and not freed yet. */
+/* Memory that oxla_free_output frees: an output that was taken from a run, or memory of oxla_device_allocate. */
 typedef struct api_taken {
   struct api_taken *next;
   void *data;
@@ -130,7 +130,7 @@ void api_drop_tensor(oxla_run *run, size_t k);
 /* Removes a user of the model (oxla_model.users), and frees the model with its last user. */
 void api_release_model(oxla_model *model);
 
-/* Frees the taken outputs that nobody has freed. */
+/* Frees the memory in the list `taken` of the model. */
 void api_free_taken(oxla_model *model);
 
 #endif

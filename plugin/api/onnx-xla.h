@@ -69,7 +69,7 @@ typedef enum oxla_subject {
   OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
   OXLA_ABOUT_VALUE = 5,    /* the contents of an input on which a size depends */
   OXLA_ABOUT_BACKEND = 6,  /* the backend, or the library that contains the compiler, cannot be found */
-  OXLA_ABOUT_NAME = 7      /* the name of an input, output or constant */
+  OXLA_ABOUT_NAME = 7      /* the name of an input, output, constant or dimension */
 } oxla_subject;
 
 /* Returns OXLA_OK for NULL. */
@@ -496,13 +496,13 @@ typedef void oxla_done_fn(void *data);
 
 /* Begins what oxla_execute does, on a thread of the run, and returns at once.  The caller frees *event with
  * oxla_event_destroy.  Inputs, and outputs in memory of the caller, stay borrowed until the execution is over.  Until
- * then every other call on the run is refused except oxla_cancel and oxla_run_destroy.  When it is over, done(data) is
- * called; `done` may be NULL. */
+ * then every other call on the run is refused except oxla_cancel and oxla_run_destroy.  When the execution is over,
+ * done(data) is called; `done` may be NULL. */
 oxla_error *oxla_start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event **event);
 /* Waits at most `seconds` seconds until the execution is over; a negative number means as long as it takes, 0 means not
- * at all.  *over, which may be NULL, tells whether it is over.  If the execution failed, every caller gets an error of
- * its own.  If it is not over yet, the result is NULL.  In a forked child the error is OXLA_RESOURCE, since the
- * execution is in the parent only. */
+ * at all.  Sets *over to 1 if the execution is over, otherwise to 0; `over` may be NULL.  If the execution failed,
+ * every caller gets an error of its own.  If it is not over yet, the result is NULL.  In a forked child the error is
+ * OXLA_RESOURCE, since the execution is in the parent only. */
 oxla_error *oxla_event_wait(oxla_event *event, double seconds, int *over);
 /* Frees an event, before or after the execution is over; the execution continues.  NULL is allowed. */
 void oxla_event_destroy(oxla_event *event);
@@ -531,8 +531,8 @@ oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 /* --- tuning and profiles: where the time goes --- */
 
 /* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If no program has
- * been tuned yet, one is tuned first, for the sizes of the last execution.  Executions that begin later use the tuned
- * program, so a caller that measures times calls this after the first execution. */
+ * been tuned yet, one is tuned first, for the sizes of the last execution.  NULL is allowed.  Executions that begin
+ * later use the tuned program, so a caller that measures times calls this after the first execution. */
 void oxla_await_tuned(oxla_model *model);
 
 typedef enum oxla_profile_format {

@@ -73,7 +73,8 @@ void interpreter_frame_end(interpreter_run *run, onnx_frame *f);
 /* Defines the value `name` in the frame and takes over the caller's reference to it.  The name is copied.  If it is "",
  * the reference is dropped. */
 void interpreter_define(onnx_frame *f, const char *name, host_array *a);
-/* Finds the value that has this name in the frame or in the frames around it. */
+/* Finds the value that has this name in the frame or in the frames around it, also if it is an initializer, which is
+ * copied.  Fails if there is none. */
 STATUS_MUST_USE status interpreter_find(interpreter_run *run, const onnx_frame *f, const char *name, host_array **out);
 /* Runs all nodes of the frame.  `outputs`, with f->n_outputs entries, gets references to its outputs. */
 STATUS_MUST_USE status interpreter_run_frame(interpreter_run *run, interpreter_site *site, onnx_frame *f,

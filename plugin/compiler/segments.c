@@ -163,8 +163,8 @@ struct frame_list {
 };
 typedef struct frame_list frame_list;
 
-/* Releases the results of the frame's nodes that are not needed any more: those that no node which is not done reads,
- * and that are not outputs of the frame. */
+/* Releases the results of the frame's nodes that are not needed any more.  A result is needed if a node that is still
+ * to be run reads it, or if it is an output of the frame. */
 static void release_unread(onnx_frame *f) {
   onnx_names reads = {0}, all = {0};
   str_map needed;

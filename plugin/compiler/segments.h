@@ -1,8 +1,8 @@
 /* segments.h - runs a model whose sizes depend on what it computes, segment by segment (frontend/import/frame.h).
  *
- * A segment is imported for the current shapes, and for the contents of arrays on which sizes depend.  It is compiled
- * and kept, and used again for the same shapes and contents.  A Loop, If, Scan or call whose body must run segment by
- * segment itself is run by interpreter.c, in a frame of its own for each body. */
+ * A segment is imported for the current shapes, and for the contents of arrays on which sizes depend.  It is compiled,
+ * for all sizes if that is possible, and kept, and used again when it fits the arrays of a run.  A Loop, If, Scan or
+ * call whose body must run segment by segment itself is run by interpreter.c, in a frame of its own for each body. */
 #ifndef PLUGIN_COMPILER_SEGMENTS_H
 #define PLUGIN_COMPILER_SEGMENTS_H
 

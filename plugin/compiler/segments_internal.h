@@ -1,4 +1,4 @@
-/* segments_internal.h - a segment and the model that it is part of, for segments.c and segment.c. */
+/* segments_internal.h - a segment and the model that it is part of, for segments.c, segment.c and segment_compile.c. */
 #ifndef PLUGIN_COMPILER_SEGMENTS_INTERNAL_H
 #define PLUGIN_COMPILER_SEGMENTS_INTERNAL_H
 

@@ -102,7 +102,8 @@ static const char *shape_for_people(check_support *c, const shape *s) {
 }
 
 /* Lists an input or output with its declared shape, and sets *s to the shape.  Returns false if no type is declared, or
- * if the declaration is not supported or invalid; *failed, which the caller owns, then says why. */
+ * if the declaration is not supported or invalid.  *failed, which the caller owns, then says why; it is NULL if no type
+ * is declared. */
 static bool list_value(check_support *c, const char *what, const Onnx__ValueInfoProto *v, shape *s, status *failed) {
   *failed = v->type ? onnx_value_shape(c->dims, v, s) : NULL;
   bool known = v->type && !*failed;

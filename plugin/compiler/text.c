@@ -1,4 +1,5 @@
-/* text.c - prints modules before and after passes, applies passes to text, and prints kernels as PTX. */
+/* text.c - prints modules as imported and after passes, applies passes to HLO text, lists the passes, and tells the
+ * version of LLVM. */
 #include "plugin/compiler/text.h"
 
 #include <llvm-c/Core.h>

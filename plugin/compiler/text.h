@@ -1,4 +1,4 @@
-/* text.h - the printing functions of the compiler library; compiler_api (compiler.h) documents them. */
+/* text.h - the functions of the compiler library that return text; compiler_api (compiler.h) documents them. */
 #ifndef PLUGIN_COMPILER_TEXT_H
 #define PLUGIN_COMPILER_TEXT_H
 

@@ -26,8 +26,9 @@ typedef struct ifi_cut {
   int64_t dims[OXLA_MAX_RANK];
 } ifi_cut;
 
-/* The inputs and outputs that were set by one call of onnxSetGraphIO.  They are reference-counted: if onnxSetGraphIO is
- * called again while a run is in progress, that run still uses the previous ones. */
+/* The inputs and outputs that were set by one call of onnxSetGraphIO or, in foxi, of onnxSetIOAndRunGraph.  They are
+ * reference-counted: if onnxSetGraphIO is called again while a run is in progress, that run still uses the previous
+ * ones. */
 typedef struct ifi_io {
   _Atomic uint32_t references;
   pthread_mutex_t lock; /* held during a run: one run at a time */

@@ -64,7 +64,8 @@ static void *work(void *data) {
   return NULL;
 }
 
-/* Starts a thread, which counts as idle.  Returns false on failure.  The caller holds the lock. */
+/* Starts a thread, which counts itself as idle as soon as it gets the lock.  Returns false on failure.  The caller
+ * holds the lock. */
 static bool start_thread(ifi_graph *g) {
   if (g->n_threads == g->threads_capacity) {
     uint32_t capacity = g->threads_capacity ? 2 * g->threads_capacity : 4;

@@ -12,6 +12,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* ORT_SHAPE_API is the first version of the interface with TensorTypeAndShape_HasShape. */
 enum { ORT_API_VERSION = 23, ORT_SHAPE_API = 24 };
 
 #define ORT_OPAQUE(name) typedef struct name name

@@ -1,5 +1,5 @@
-/* main.c - the program onnx-xla-run: runs a .oxla file.  Its options are --repeat and those of onnx-xla run that need
- * no compiler and no session. */
+/* main.c - the program onnx-xla-run: runs a .oxla file.  Its options are --repeat, --verify and those of onnx-xla run
+ * that need no compiler and no session. */
 #include <errno.h>
 #include <string.h>
 

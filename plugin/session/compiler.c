@@ -1,4 +1,4 @@
-/* compiler.c - finds and opens the compiler library, and finds backends. */
+/* compiler.c - finds and opens the compiler library. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>

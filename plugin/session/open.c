@@ -19,7 +19,7 @@
 #include "runtime/program/sizes.h"
 #include "runtime/program/told.h"
 
-/* Returns true if n is a number of lanes that emit/llvm/target.h allows. */
+/* Returns true if n is 0, the default, or a number of lanes that emit/llvm/target.h allows. */
 static bool is_lanes(uint32_t n) { return n == 0 || n == 1 || n == 4 || n == 8 || n == 16; }
 
 static status check_dim_values(const compiler_dim *dims, uint32_t n) {

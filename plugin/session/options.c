@@ -1,4 +1,4 @@
-/* options.c - copies, hashes and prints the options of compile_options.def. */
+/* options.c - copies the options of compile_options.def, writes them for keys of the compile cache, and prints them. */
 #include "plugin/session/options.h"
 
 #include <stddef.h>

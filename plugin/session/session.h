@@ -148,8 +148,9 @@ const compiler_carry *session_carried(const session *s, uint32_t *n);
  * function returns false. */
 bool session_keeps_output(const session *s, const rt_program *p, uint32_t k);
 
-/* Returns the shape that an input has in a run: the given one, or the declared one with the values that the options and
- * the other inputs give to its named dimensions; a dimension without a value is -1. */
+/* Returns the shape that input k has in a run: the given one, or the declared one with sizes in place of its open
+ * dimensions.  The size of an open dimension is the one that the options or the other inputs give to its name,
+ * otherwise the assumed one (session_guesses), or -1 if nothing is to be assumed. */
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k);
 /* Returns true if neither the inputs, the model nor options.dims give the size of dimension d of input k.  The largest
  * size of its range is then assumed, or session_options.open_dim. */

@@ -16,8 +16,9 @@
 /* Reads "auto" (or NULL), "off" or "full". */
 STATUS_MUST_USE status specialise_read(const char *word, specialise *out);
 
-/* Must be called by each thread that opens a session: if this thread later ends the process, all specialisations are
- * ended before destructors and handlers of atexit run. */
+/* Must be called by each thread that opens a session.  If it is the main thread and later ends the process, all
+ * specialisations are ended before destructors and handlers of atexit run.  (If another thread ends the process, a
+ * handler of atexit ends them.) */
 void specialise_end_at_exit(void);
 
 /* Returns true if specialise_wants would be true for a program for one set of sizes that is compiled now and

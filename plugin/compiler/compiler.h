@@ -54,8 +54,8 @@ typedef struct compiler_carry {
   int axis;
 } compiler_carry;
 
-/* The size that is assumed for open dimensions if nothing is known of them.  It is not 1, since a batch, a length or a
- * width of 1 is a special case. */
+/* The size that is assumed for open dimensions when a program for all sizes is compiled and nothing is known of them.
+ * It is not 1, since a batch, a length or a width of 1 is a special case. */
 enum { COMPILER_LIKELY_SIZE = 64 };
 
 /* How to compile a model. */
@@ -89,8 +89,8 @@ typedef struct compile_request {
    * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
   void (*imported)(void *data);
   void *imported_data;
-  /* For segments: called when a segment was compiled that has code which the weight pool did not have: the
-   * first n_new code objects of `p`.  May be NULL. */
+  /* For segments: called after a segment was compiled, if its program `p` has code that the weight pool did not have.
+   * This code is the first n_new code objects of `p`.  May be NULL. */
   void (*compiled)(void *data, const rt_program *p, uint32_t n_new);
   void *compiled_data;
   const rt_code_cache *code_cache; /* for segments: see rt_target.load_code; may be NULL */

@@ -177,13 +177,13 @@ typedef uint64_t onnxPointer; /* an address, or a handle of memory on another de
 #define ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1 0x43DFBF69
 
 typedef struct onnxTensorDescriptorV1 {
-  int32_t tag;
+  int32_t tag; /* ONNXIFI_TAG_TENSOR_DESCRIPTOR_V1 */
   const char *name;
-  onnxEnum dataType;
-  onnxEnum memoryType;
-  uint32_t dimensions; /* the number of dimensions */
-  const uint64_t *shape;
-  onnxPointer buffer;
+  onnxEnum dataType;     /* ONNXIFI_DATATYPE_... */
+  onnxEnum memoryType;   /* only ONNXIFI_MEMORY_TYPE_CPU is supported */
+  uint32_t dimensions;   /* the number of dimensions */
+  const uint64_t *shape; /* `dimensions` sizes in elements */
+  onnxPointer buffer;    /* the address of the array, which is row-major and contiguous; 0 is allowed if it is empty */
 } onnxTensorDescriptorV1;
 
 #define ONNXIFI_SYNCHRONIZATION_EVENT 0
@@ -192,39 +192,75 @@ typedef struct onnxTensorDescriptorV1 {
 #define ONNXIFI_TAG_MEMORY_FENCE_V1 0x23E08AAB
 
 typedef struct onnxMemoryFenceV1 {
-  int32_t tag;
-  onnxEnum type;
+  int32_t tag;   /* ONNXIFI_TAG_MEMORY_FENCE_V1 */
+  onnxEnum type; /* only ONNXIFI_SYNCHRONIZATION_EVENT is supported */
   union {
-    onnxEvent event; /* for an output fence: created by onnxRunGraph, released by the caller */
+    onnxEvent event; /* for an output fence: created by onnxRunGraph; the caller releases it with onnxReleaseEvent */
   };
 } onnxMemoryFenceV1;
 
 /* --- functions; the type NAMEFunction is that of function NAME --- */
 
+/* All functions return a status.  It is INVALID_POINTER if a pointer is NULL where a value is needed, and INVALID_ID,
+ * INVALID_BACKEND, INVALID_GRAPH or INVALID_EVENT if a handle is not a live one of that kind.  Handles may be used from
+ * any thread. */
 #define ONNXIFI_FUNCTION(name, ...)                        \
   ONNXIFI_PUBLIC onnxStatus ONNXIFI_ABI name(__VA_ARGS__); \
   typedef onnxStatus(ONNXIFI_ABI *name##Function)(__VA_ARGS__)
 
+/* Writes the IDs of all backends to `backendIDs`.  *numBackends is the number of IDs for which there is room on entry,
+ * and the number of backends on return.  Returns FALLBACK, and writes no IDs, if there is not enough room or
+ * `backendIDs` is NULL. */
 ONNXIFI_FUNCTION(onnxGetBackendIDs, onnxBackendID *backendIDs, size_t *numBackends);
+/* Does nothing, since IDs are valid for the life of the process. */
 ONNXIFI_FUNCTION(onnxReleaseBackendID, onnxBackendID backendID);
+/* Writes information about a backend (ONNXIFI_BACKEND_...) to `infoValue`; a text gets a terminating NUL.
+ * *infoValueSize is the room in bytes on entry, and the bytes of the value on return.  Returns FALLBACK, and writes no
+ * value, if there is not enough room or `infoValue` is NULL.  Returns UNSUPPORTED_ATTRIBUTE if the information is not
+ * known. */
 ONNXIFI_FUNCTION(onnxGetBackendInfo, onnxBackendID backendID, onnxBackendInfo infoType, void *infoValue,
                  size_t *infoValueSize);
+/* Returns SUCCESS if the backend can run the model, as far as that can be told without compiling it, otherwise a status
+ * that says why not.  The model is `onnxModelSize` bytes of a ModelProto, and is not kept. */
 ONNXIFI_FUNCTION(onnxGetBackendCompatibility, onnxBackendID backendID, size_t onnxModelSize, const void *onnxModel);
+/* Initialises a backend.  `auxPropertiesList` may be NULL.  The caller releases *backend, which is NULL after a
+ * failure, with onnxReleaseBackend. */
 ONNXIFI_FUNCTION(onnxInitBackend, onnxBackendID backendID, const uint64_t *auxPropertiesList, onnxBackend *backend);
+/* Releases a backend.  Its graphs and events stay valid. */
 ONNXIFI_FUNCTION(onnxReleaseBackend, onnxBackend backend);
+/* Creates an event that is not signalled.  The caller releases *event, which is NULL after a failure, with
+ * onnxReleaseEvent. */
 ONNXIFI_FUNCTION(onnxInitEvent, onnxBackend backend, onnxEvent *event);
+/* Signals an event.  Returns INVALID_STATE if it was signalled before. */
 ONNXIFI_FUNCTION(onnxSignalEvent, onnxEvent event);
+/* Sets *state to ONNXIFI_EVENT_STATE_SIGNALLED or _NONSIGNALLED, or to _INVALID after a failure. */
 ONNXIFI_FUNCTION(onnxGetEventState, onnxEvent event, onnxEventState *state);
+/* Waits until the event is signalled.  Returns INVALID_EVENT if it is released before that and no run will signal
+ * it. */
 ONNXIFI_FUNCTION(onnxWaitEvent, onnxEvent event);
+/* Releases an event.  A run that uses it goes on. */
 ONNXIFI_FUNCTION(onnxReleaseEvent, onnxEvent event);
 #ifndef FOXI_H /* foxi.h declares its own */
+/* Makes a graph of a model, which is `onnxModelSize` bytes of a ModelProto.  If the model has no initializers, its
+ * weights are the inputs that `weightDescriptors` name; otherwise the descriptors are not read.  The model and the
+ * weights are copied.  There are no properties.  The caller releases *graph, which is NULL after a failure, with
+ * onnxReleaseGraph. */
 ONNXIFI_FUNCTION(onnxInitGraph, onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                  const void *onnxModel, uint32_t weightsCount, const onnxTensorDescriptorV1 *weightDescriptors,
                  onnxGraph *graph);
+/* Sets the memory of the inputs and outputs for later runs; each input and each output must be named once.  The
+ * descriptors are copied, but the arrays are borrowed until the graph is released or has other memory, and until the
+ * runs that use them have ended.  An output must not overlap other arrays, unless it has exactly the memory of one
+ * input.  For an output whose size only a run determines, the descriptor has upper bounds of its sizes.  After a
+ * failure the graph has no inputs and outputs. */
 ONNXIFI_FUNCTION(onnxSetGraphIO, onnxGraph graph, uint32_t inputsCount, const onnxTensorDescriptorV1 *inputDescriptors,
                  uint32_t outputsCount, const onnxTensorDescriptorV1 *outputDescriptors);
 #endif
+/* Begins a run on a thread of the graph, and returns at once.  The run waits for inputFence->event, and signals
+ * outputFence->event, which this function creates, when it has ended, also if it has failed.  Returns UNIDENTIFIED_NAME
+ * if the graph has no inputs and outputs (onnxSetGraphIO).  If the run cannot be begun, outputFence->event is NULL. */
 ONNXIFI_FUNCTION(onnxRunGraph, onnxGraph graph, const onnxMemoryFenceV1 *inputFence, onnxMemoryFenceV1 *outputFence);
+/* Waits for the graph's runs to end, and releases the graph. */
 ONNXIFI_FUNCTION(onnxReleaseGraph, onnxGraph graph);
 
 #ifdef __cplusplus

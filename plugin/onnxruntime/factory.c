@@ -17,7 +17,7 @@ typedef struct factory {
   OrtEpFactory table; /* must be the first member */
   const OrtApi *api;
   bool early, tells_ranks; /* as in ort_provider */
-  char name[128];          /* the name under which the library was registered, which its devices have */
+  char name[128]; /* the name under which the library was registered; the provider's devices have the same name */
 } factory;
 
 /* --- errors and messages --- */
@@ -64,7 +64,7 @@ typedef enum option_type {
 } option_type; /* option_choice is a text that is one of `choices` */
 
 /* Provider options are in the session's configuration as ep.<the provider's name in lower case>.<name>, and ONNX
- * Runtime's own for compiled models as ep.<name>. */
+ * Runtime's own options for compiled models, which are marked as `general`, as ep.<name>. */
 static const struct option {
   const char *name;
   bool general;

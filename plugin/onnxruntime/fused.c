@@ -330,7 +330,8 @@ static OrtStatus *load_compiled(fused *f, size_t size) {
   return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
 }
 
-/* Compiles the model if all sizes are known, and then sets *done.  Otherwise the first run compiles it. */
+/* Compiles the model if the sizes of all inputs are known, and sets *done to whether it is compiled.  If not, the first
+ * run compiles it. */
 static OrtStatus *compile_ahead(fused *f, bool *done) {
   oxla_run *run;
   *done = false;

@@ -547,8 +547,8 @@ static status await_end(session *s, const session_inputs *inputs) {
 }
 
 /* Sets *out to a program for these inputs and adds a user to it.  If there is none, sets *out to NULL and takes the
- * turn (session_take_turn) for the caller, who then binds or compiles one; but this is an error for a .oxla file
- * without programs for all sizes.  The caller holds the lock. */
+ * turn (session_take_turn) for the caller, who then binds or compiles one.  Fails for a .oxla file without programs for
+ * all sizes, since then nothing can be bound or compiled.  The caller holds the lock. */
 static status find_ready(session *s, const session_inputs *inputs, session_program **out) {
   for (;;) {
     *out = session_find_program(s, inputs);

@@ -159,8 +159,8 @@ typedef struct oxla_dim {
 
 typedef struct oxla_range {
   const char *name; /* the name of a symbolic dimension */
-  int64_t least;    /* the smallest and the largest size that are allowed, in elements; 0 <= least <= most <= 2^56 */
-  int64_t most;
+  int64_t least;    /* the smallest size that is allowed, in elements; from 0 */
+  int64_t most;     /* the largest size that is allowed, in elements; at least `least`, and at most 2^56 */
 } oxla_range;
 
 /* An input that never changes, such as weights that are not in the file.  It is compiled into the program and is not an
@@ -185,7 +185,7 @@ typedef struct oxla_carried {
 typedef enum oxla_log_level {
   OXLA_LOG_WARNING = 1, /* something works less well than it could, for example compiled programs cannot be kept */
   OXLA_LOG_INFO = 2,    /* what takes time: a model is opened, a program is compiled or found in the cache */
-  OXLA_LOG_DEBUG = 3    /* each execution */
+  OXLA_LOG_DEBUG = 3    /* each execution, and other details */
 } oxla_log_level;
 
 /* Receives one line of the log, without the newline; `data` is oxla_options.log_data.  The text is valid only during
@@ -193,10 +193,10 @@ typedef enum oxla_log_level {
 typedef void oxla_log_fn(void *data, oxla_log_level level, const char *line);
 
 /* Allocates arrays and what models keep in memory: weights, programs, memory of runs, outputs. (Small bookkeeping,
- * threads and the libraries that compile continue to use malloc.) allocate returns memory of `bytes` bytes at an
- * address that is a multiple of `align`, which is a power of two.  If it returns NULL, the error is OXLA_RESOURCE.
- * release receives what allocate returned, with the same numbers.  Both get the member `data` and may be called by
- * several threads at once.  They must work until oxla_model_destroy has returned and all tensors of
+ * threads and the libraries that compile use malloc; memory of a GPU is allocated by CUDA.) allocate returns memory of
+ * `bytes` bytes at an address that is a multiple of `align`, which is a power of two.  If it returns NULL, the error is
+ * OXLA_RESOURCE.  release receives what allocate returned, with the same numbers.  Both get the member `data` and may
+ * be called by several threads at once.  They must work until oxla_model_destroy has returned and all tensors of
  * oxla_take_output_dlpack are freed. */
 typedef struct oxla_allocator {
   void *(*allocate)(void *data, size_t bytes, size_t align);
@@ -211,14 +211,12 @@ typedef struct oxla_options {
   /* "cpu" (default), "gpu" or "gpu:N" (an NVIDIA GPU), "gpu:host" (the kernels for GPUs on an emulator), "ref", or the
    * path of a backend's shared object */
   const char *backend;
-  const char *cpu; /* the processor to compile for: "native" (default), "x86-64", "x86-64-v3", ..., or a GPU's
-                      architecture such as "sm_90" */
+  const char *cpu; /* the processor or GPU to compile for: "native" (default), "x86-64", "x86-64-v3", "sm_90", ... */
   int threads;     /* the number of threads of a run, at most 256; 0 means all cores */
-  int lanes; /* the number of f32 lanes of a vector: 1, 4, 8, 16; 0 means as many as the widest vectors of the processor
-                have */
+  int lanes; /* the number of f32 lanes of a vector: 1, 4, 8, 16; 0 means as many as the processor's widest have */
   const oxla_dim *dims; /* values of symbolic dimensions of the inputs; a name that no input has is an error */
   size_t n_dims;
-  /* The limit in bytes for loading, compiling and runs, including their outputs; 0 means no limit. */
+  /* The limit in bytes of host memory for loading, compiling and runs, including their outputs; 0 means no limit. */
   uint64_t max_memory;
   /* The limit in seconds for loading, for each compilation and for each execution; 0 means no limit. */
   double max_seconds;
@@ -379,8 +377,8 @@ oxla_error *oxla_run_create(oxla_model *model, oxla_run **out);
  * function waits for its end.  NULL is allowed. */
 void oxla_run_destroy(oxla_run *run);
 
-/* Set an input, given by its name or by its index, to an array with `rank` sizes in `dims`, which are copied.  The data
- * is borrowed: it must remain valid until the run's next execution is over, or until oxla_keep_inputs.  The input stays
+/* Sets an input by its name or by its index.  `dims` has `rank` sizes in elements, which are copied.  The data is
+ * borrowed: it must remain valid until the run's next execution is over, or until oxla_keep_inputs.  The input stays
  * set, so a further execution reads the same address again, and the data must still be there; its contents may be
  * changed between executions.  If `data` is NULL, only type and dims are set, which is enough for oxla_compile unless a
  * size depends on the data (OXLA_ABOUT_VALUE).  The error is OXLA_INVALID_ARGUMENT (OXLA_ABOUT_TYPE or
@@ -515,8 +513,7 @@ typedef struct oxla_gpu {
    * too old for all of them. */
   char architecture[16];
   uint64_t memory_bytes;
-  uint64_t operations; /* additions and multiplications of f32 in a second, at most (a multiply-add is two); 0 if it is
-                          not known */
+  uint64_t operations; /* additions and multiplications of f32 in a second, at most; 0 if it is not known */
   uint64_t bandwidth;  /* bytes that its memory reads or writes in a second, at most; 0 if it is not known */
 } oxla_gpu;
 

@@ -67,7 +67,7 @@ typedef enum oxla_subject {
   OXLA_ABOUT_OPERATOR = 2, /* an operator as a whole */
   OXLA_ABOUT_TYPE = 3,     /* an element type */
   OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
-  OXLA_ABOUT_VALUE = 5,    /* the contents of an input on which a size depends */
+  OXLA_ABOUT_VALUE = 5,    /* contents of an input that decide sizes, an index out of range, or an attribute's value */
   OXLA_ABOUT_BACKEND = 6,  /* the backend, or the library that contains the compiler, cannot be found */
   OXLA_ABOUT_NAME = 7      /* the name of an input, output, constant or dimension */
 } oxla_subject;
@@ -209,7 +209,7 @@ typedef struct oxla_allocator {
 typedef struct oxla_options {
   size_t size;
   /* "cpu" (default), "gpu" or "gpu:N" (an NVIDIA GPU), "gpu:host" (the kernels for GPUs on an emulator), "ref", or the
-   * path of a backend's shared object */
+   * path of a backend's shared object, which must contain a slash */
   const char *backend;
   const char *cpu; /* the processor or GPU to compile for: "native" (default), "x86-64", "x86-64-v3", "sm_90", ... */
   int threads;     /* the number of threads of a run, at most 256; 0 means all cores */
@@ -306,7 +306,7 @@ typedef struct oxla_options {
  * read the file into your own memory and use oxla_load_memory. */
 oxla_error *oxla_load(const char *path, const oxla_options *options, oxla_model **out);
 /* Like oxla_load, for the `size` bytes of a file in memory, which must remain valid until the model is destroyed.  The
- * bytes of a .oxla file are copied unless they begin at a page boundary.  External data is not looked for. */
+ * bytes of a .oxla file are copied unless their address is a multiple of 64.  External data is not looked for. */
 oxla_error *oxla_load_memory(const void *bytes, size_t size, const oxla_options *options, oxla_model **out);
 /* Frees a model, all of whose runs must have been destroyed before.  NULL is allowed.  If no tuned program is ready and
  * there is a cache, this may first compile a program for the next process, in some tenths of a second. */

@@ -13,6 +13,16 @@ static inline int64_t ceil_div(int64_t n, int64_t step) { return (n + step - 1) 
 static inline int64_t round_up(int64_t n, int64_t step) { return ceil_div(n, step) * step; }
 static inline uint64_t round_up_u64(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 
+/* Return the sum and the product of a and b, which are not negative, or INT64_MAX if it is larger. */
+static inline int64_t add_saturated(int64_t a, int64_t b) {
+  int64_t sum;
+  return __builtin_add_overflow(a, b, &sum) ? INT64_MAX : sum;
+}
+static inline int64_t mul_saturated(int64_t a, int64_t b) {
+  int64_t product;
+  return __builtin_mul_overflow(a, b, &product) ? INT64_MAX : product;
+}
+
 /* Returns the greatest common divisor of a and b, which is not negative; it is |b| if a is 0. */
 static inline int64_t gcd_i64(int64_t a, int64_t b) {
   while (b) {

@@ -152,7 +152,7 @@ static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library
 /* Finds a config such as "p4" with any possible number of parts.  Its estimate is made high, so that the autotuner does
  * not choose it without timing it. */
 static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) {
-  cpu_library_plan library;
+  cpu_library_plan library = {0};
   long long parts;
   uint32_t n = 0;
   if (sscanf(name, "p%lld", &parts) != 1 || parts < 1 || parts > CPU_MAX_PARTS || !read(p, &library) ||

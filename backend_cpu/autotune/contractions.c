@@ -62,6 +62,7 @@ static uint64_t machine_hash(const cpu_tunables *t) {
   h = hash_string(library ? library : "", h);
   h = hash_mix(h, t->options->threads);
   h = hash_mix(h, t->options->numerics.exact);
+  h = hash_mix(h, t->options->numerics.reduced_precision);
   return hash_mix(h, t->weights_span);
 }
 

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_cpu/runtime/kinds.h"
+#include "base/arith.h"
 
 enum { GEOMETRY_FIELDS = sizeof(cpu_geometry) / sizeof(int64_t), MAX_CALL_BUFFERS = 4 + CPU_MAX_POST_OPS };
 
@@ -127,54 +128,63 @@ typedef struct contraction_state {
   bool has_scratch;
 } contraction_state;
 
+/* Returns the distance from the first to the last of n elements. */
+static int64_t reach(int64_t n, int64_t stride) { return mul_saturated(n - 1, stride); }
+
+/* Returns how many elements a matrix product reads in an array with three dimensions, counted from the first one to the
+ * last. */
+static int64_t span_elements(int64_t a, int64_t b, int64_t c) {
+  return add_saturated(add_saturated(add_saturated(a, b), c), 1);
+}
+
+static int64_t product_of(int64_t first, int n, const int64_t *factors) {
+  int64_t product = first;
+  for (int d = 0; d < n; d++) {
+    product = mul_saturated(product, factors[d]);
+  }
+  return product;
+}
+
 static int64_t lhs_elements(const cpu_geometry *g) {
-  if (g->op == CPU_MATMUL) {
-    return (g->batch - 1) * g->lhs_batch_stride + (g->m - 1) * g->lhs_m + (g->k - 1) * g->lhs_k + 1;
-  }
-  int64_t n = g->batch * g->in_channels;
-  for (int d = 0; d < g->spatial; d++) {
-    n *= g->in[d];
-  }
-  return n;
+  return g->op == CPU_MATMUL
+             ? span_elements(reach(g->batch, g->lhs_batch_stride), reach(g->m, g->lhs_m), reach(g->k, g->lhs_k))
+             : product_of(mul_saturated(g->batch, g->in_channels), g->spatial, g->in);
 }
 
 static int64_t weights_elements(const cpu_geometry *g) {
-  if (g->op == CPU_MATMUL) {
-    return (g->batch - 1) * g->rhs_batch_stride + (g->k - 1) * g->rhs_k + (g->n - 1) * g->rhs_n + 1;
-  }
-  int64_t n = g->out_channels * (g->in_channels / g->groups);
-  for (int d = 0; d < g->spatial; d++) {
-    n *= g->kernel[d];
-  }
-  return n;
+  return g->op == CPU_MATMUL
+             ? span_elements(reach(g->batch, g->rhs_batch_stride), reach(g->k, g->rhs_k), reach(g->n, g->rhs_n))
+             : product_of(mul_saturated(g->out_channels, g->in_channels / g->groups), g->spatial, g->kernel);
 }
 
-static bool holds(const rt_buffer *b, int64_t bytes) { return rt_buffer_is_dense(b) && rt_buffer_bytes(b) >= bytes; }
+/* Returns true if the buffer is dense and has room for n elements of `size` bytes.  INT64_MAX stands for a number of
+ * bytes that does not fit, and so for more than any buffer has. */
+static bool holds(const rt_buffer *b, size_t size, int64_t n) {
+  int64_t bytes = mul_saturated((int64_t)size, n);
+  return rt_buffer_is_dense(b) && bytes < INT64_MAX && rt_buffer_bytes(b) >= bytes;
+}
 
 /* Returns true if the buffers are large enough for what the library will access.  This must be checked, since the
  * config may come from a damaged file. */
 static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_call_info *info) {
   const cpu_geometry *g = &c->g;
-  int64_t dims[CPU_MAX_RANK], elements = 1;
+  int64_t dims[CPU_MAX_RANK];
   int rank = cpu_contraction_dims(c, dims);
-  for (int d = 0; d < rank; d++) {
-    elements *= dims[d];
-  }
   int64_t channels = g->op == CPU_MATMUL ? g->n : g->out_channels;
   const rt_buffer *b = t->buffers;
-  bool ok = holds(b++, (int64_t)dtype_bytes((dtype)g->lhs_type) * lhs_elements(g));
-  ok = ok && holds(b++, g->packed ? (int64_t)info->weights_bytes : (int64_t)sizeof(float) * weights_elements(g));
-  ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES * channels));
+  bool ok = holds(b++, dtype_bytes((dtype)g->lhs_type), lhs_elements(g));
+  ok = ok && (g->packed ? holds(b++, 1, (int64_t)info->weights_bytes) : holds(b++, sizeof(float), weights_elements(g)));
+  ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES, channels));
   for (uint32_t k = 0; ok && k < c->n_post_ops; k++) {
     if (c->post_ops[k].kind > CPU_POST_OP_LAST_UNARY) {
       int64_t n = 1;
       for (int d = 0; d < rank; d++) {
-        n *= c->post_ops[k].dims >> d & 1 ? dims[d] : 1;
+        n = mul_saturated(n, c->post_ops[k].dims >> d & 1 ? dims[d] : 1);
       }
-      ok = holds(b++, (int64_t)sizeof(float) * n);
+      ok = holds(b++, sizeof(float), n);
     }
   }
-  return ok && holds(b, (int64_t)dtype_bytes((dtype)g->result_type) * elements);
+  return ok && holds(b, dtype_bytes((dtype)g->result_type), product_of(1, rank, dims));
 }
 
 static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op) {

@@ -46,6 +46,10 @@ static inline bool dim_is_const(dim d) { return d >= 0; }
  * replaced by '_', and a '_' is put before a digit at the start. */
 dim dim_symbol(dim_table *t, const char *name);
 dim dim_symbol_n(dim_table *t, const char *name, size_t length);
+/* Returns the symbol of the dimension that a model calls `name`, which may have any characters.  The symbol's own name
+ * has only allowed ones, and a number at its end if another name of a dimension would give the same: "a-b" and "a_b"
+ * are different dimensions. */
+dim dim_named(dim_table *t, const char *name);
 /* Returns the symbol that stands for dimension k of an array if that dimension has no name: "_array_k", where the name
  * of the array is shortened if it is long.  A number is appended if another dimension has that name. */
 dim dim_nameless(dim_table *t, const char *array, int k);

@@ -12,6 +12,8 @@ dim_table *dim_table_create(arena *a) {
   t->n_slots = 64;
   t->slots = ARENA_NEW_N(a, uint32_t, t->n_slots);
   str_map_init(&t->symbols, a);
+  str_map_init(&t->named, a);
+  str_map_init(&t->nameless, a);
   return t;
 }
 
@@ -102,20 +104,29 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length) {
 
 dim dim_symbol(dim_table *t, const char *name) { return dim_symbol_n(t, name, strlen(name)); }
 
-dim dim_nameless(dim_table *t, const char *array, int k) {
-  /* the key contains a space, so it differs from all names of symbols */
-  const char *key = arena_printf(t->arena, "%d %s", k, array);
-  void *known = str_map_get(&t->symbols, key);
-  if (!known) {
-    const char *name = arena_printf(t->arena, "_%.16s_%d", array, k);
-    name = clean_name(t->arena, name, strlen(name));
-    while (str_map_get(&t->symbols, name)) {
-      name = arena_printf(t->arena, "%s.%u", name, t->n);
+static dim_node *symbol_node(dim_table *t, const void *symbol) { return &t->nodes[(uintptr_t)symbol - 1]; }
+
+/* Returns the symbol that `map` has for the key.  If it has none, adds one that no key of the two maps has yet.  It is
+ * called `name`, or `name` and a number if that symbol is taken.  A symbol that only dim_symbol has returned is not
+ * taken: a definition may name a dimension before the array that has it is imported. */
+static dim take_symbol(dim_table *t, str_map *map, const char *key, const char *name) {
+  void *symbol = str_map_get(map, key);
+  if (!symbol) {
+    const char *clean = clean_name(t->arena, name, strlen(name)), *numbered = clean;
+    for (uint32_t k = 1; symbol = intern_symbol(t, numbered), symbol_node(t, symbol)->taken; k++) {
+      numbered = arena_printf(t->arena, "%s.%u", clean, k);
     }
-    known = intern_symbol(t, name);
-    *str_map_put(&t->symbols, key) = known;
+    symbol_node(t, symbol)->taken = true;
+    *str_map_put(map, arena_strdup(t->arena, key)) = symbol;
   }
-  return -(dim)(uintptr_t)known;
+  return -(dim)(uintptr_t)symbol;
+}
+
+dim dim_named(dim_table *t, const char *name) { return take_symbol(t, &t->named, name, name); }
+
+dim dim_nameless(dim_table *t, const char *array, int k) {
+  const char *key = arena_printf(t->arena, "%d %s", k, array);
+  return take_symbol(t, &t->nameless, key, arena_printf(t->arena, "_%.16s_%d", array, k));
 }
 
 dim dim_bounded(dim_table *t, dim bound, const char *size_name) {

@@ -30,6 +30,7 @@ typedef struct dim_node {
   bool has_hint;
   int64_t least, most; /* of a symbol, if has_range is set */
   bool has_range;
+  bool taken; /* a symbol that dim_named or dim_nameless has returned */
 } dim_node;
 
 struct dim_table {
@@ -38,7 +39,8 @@ struct dim_table {
   uint32_t n, cap;
   uint32_t *slots; /* open addressing; slots have the index + 1 of a node that is not a symbol, or 0 if they are free */
   uint32_t n_slots;
-  str_map symbols;
+  str_map symbols;         /* by the names that dim_name returns */
+  str_map named, nameless; /* the symbols of dim_named and of dim_nameless, by what they were asked for */
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
   const char *source;     /* the source of the guards that are added next (dim_set_source) */

@@ -36,7 +36,7 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
       out->dims[k] = d->dim_value;
     } else if (d->value_case == ONNX__TENSOR_SHAPE_PROTO__DIMENSION__VALUE_DIM_PARAM && *d->dim_param &&
                strcmp(d->dim_param, "?") != 0) {
-      out->dims[k] = dim_symbol(dims, d->dim_param);
+      out->dims[k] = dim_named(dims, d->dim_param);
     } else { /* the dimension is absent, or a negative number, which some exporters write for "any size" */
       out->dims[k] = dim_nameless(dims, v->name, k);
     }
@@ -207,7 +207,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   f->dims = options->symbols ? b.dims : NULL;
   f->definitions = options->symbols;
   for (uint32_t k = 0; k < options->n_dims; k++) {
-    dim symbol = dim_symbol(b.dims, options->dims[k].name);
+    dim symbol = dim_named(b.dims, options->dims[k].name);
     *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
   }
   shape *shapes = ARENA_NEW_N(a, shape, g->n_input);

@@ -27,7 +27,7 @@ bool onnx_holds_sizes(const shape *s) {
 static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
   const onnx_frame *f = im->frame;
   int64_t hint = value > f->least_hint ? value : f->least_hint;
-  dim d = dim_symbol(f->dims, arena_printf(im->arena, "%s.%s%d", name, what, k));
+  dim d = dim_named(f->dims, arena_printf(im->arena, "%s.%s%d", name, what, k));
   hlo_fail(b, onnx_open_dim(f->dims, f->definitions, d, hint, &d));
   return d;
 }

@@ -5,6 +5,8 @@
 #include <stdio.h>
 #include <string.h>
 
+#include "base/arith.h"
+
 /* --- writing configs --- */
 
 static void put(rt_writer *w, const void *data, size_t n) {
@@ -170,7 +172,7 @@ const char *rt_thunk_label(arena *a, const rt_program *p, const rt_thunk *t) {
 int64_t rt_buffer_elements(const rt_buffer *b) {
   int64_t n = 1;
   for (int k = 0; k < b->rank; k++) {
-    n *= b->extents[k];
+    n = mul_saturated(n, b->extents[k]);
   }
   return n;
 }
@@ -181,9 +183,9 @@ int64_t rt_buffer_bytes(const rt_buffer *b) {
     if (b->extents[k] == 0) {
       return 0;
     }
-    last += (b->extents[k] - 1) * b->strides[k];
+    last = add_saturated(last, mul_saturated(b->extents[k] - 1, b->strides[k]));
   }
-  return (last + 1) * (int64_t)dtype_bytes(b->type);
+  return mul_saturated(add_saturated(last, 1), (int64_t)dtype_bytes(b->type));
 }
 
 bool rt_buffer_is_dense(const rt_buffer *b) {
@@ -192,7 +194,7 @@ bool rt_buffer_is_dense(const rt_buffer *b) {
     if (b->extents[k] != 1 && b->strides[k] != stride) {
       return false;
     }
-    stride *= b->extents[k];
+    stride = mul_saturated(stride, b->extents[k]);
   }
   return true;
 }

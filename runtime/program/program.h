@@ -227,7 +227,8 @@ rt_span rt_get_bytes(rt_reader *r);    /* borrowed */
 STATUS_MUST_USE status rt_reader_end(const rt_reader *r, const char *what);
 
 /* These are for buffers whose sizes are numbers.  rt_buffer_elements returns the number of elements, rt_buffer_bytes
- * the number of bytes from the first to the last element, which is 0 for an empty array. */
+ * the number of bytes from the first to the last element, which is 0 for an empty array.  Numbers that do not fit,
+ * which a damaged file may have, become INT64_MAX. */
 int64_t rt_buffer_elements(const rt_buffer *b);
 int64_t rt_buffer_bytes(const rt_buffer *b);
 /* Returns true if the buffer is row-major without gaps. */

@@ -147,6 +147,23 @@ static const char *const bad[] = {
     "72057594037927936*n+72057594037927936*n",
 };
 
+/* A model's names that look alike when other characters are replaced by '_' are different symbols, whose own names find
+ * them, even if a definition named one of them first. */
+START_TEST(named) {
+  dim early = dim_symbol(table, "early");
+  dim a = dim_named(table, "past + 1"), b = dim_named(table, "past - 1"), c = dim_named(table, "past___1");
+  ck_assert(a != b && b != c && a != c);
+  ck_assert(a == dim_named(table, "past + 1") && b == dim_named(table, "past - 1"));
+  ck_assert_str_eq(print(a), "past___1");
+  ck_assert_str_eq(print(b), "past___1.1");
+  ck_assert(b == dim_symbol(table, "past___1.1"));
+  ck_assert(early == dim_named(table, "early") && early != dim_named(table, "early "));
+  dim d = dim_nameless(table, "x", 0), e = dim_named(table, "0 x"), f = dim_named(table, "_x_0");
+  ck_assert(d != e && d != f && e != f);
+  ck_assert(dim_symbol(table, "_y_1") == dim_nameless(table, "y", 1));
+}
+END_TEST
+
 /* Names that begin alike, or that look alike when other characters are replaced by '_', are different
  * symbols. */
 START_TEST(nameless) {
@@ -432,6 +449,7 @@ int main(void) {
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_set_timeout(all, 120);
   tcase_add_loop_test(all, canonical_text, 0, sizeof canonical / sizeof *canonical);
+  tcase_add_test(all, named);
   tcase_add_test(all, nameless);
   tcase_add_loop_test(all, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(all, hostile_text);

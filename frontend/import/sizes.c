@@ -227,7 +227,7 @@ bool onnx_sizes_unsqueeze(const onnx_node *n, onnx_sizes *out) {
 bool onnx_sizes_concat(const onnx_node *n, onnx_sizes *out) {
   int64_t axis;
   int rank = hlo_rank(n->in[0]);
-  if (!axis_of(n, 0, rank, &axis)) {
+  if (!axis_of(n, 1, rank, &axis)) { /* only before version 4 may the attribute be missing */
     return false;
   }
   for (int d = 0; d < rank; d++) {

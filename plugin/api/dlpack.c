@@ -146,7 +146,7 @@ static status export(oxla_run *run, uint32_t k, const char *name, exported *e) {
   oxla_tensor t;
   TRY(api_get_output(run, k, &t));
   oxla_device host = {OXLA_DEVICE_HOST, 0}, own = api_device(run->model);
-  TRY(describe(e, &t, name, run->outputs[k].on_device ? &own : &host));
+  TRY(describe(e, &t, name, run->outputs[k].own_on_device ? &own : &host));
   TRY(api_take_output(run, &t));
   e->model = run->model;
   atomic_fetch_add(&run->model->users, 1);

@@ -227,7 +227,7 @@ static status read_packed_attributes(const onnx_node *n, packed *p) {
   size_t count;
   TRY(onnx_attr_bool(n->proto, "past_present_share_buffer", false, &shared));
   TRY(onnx_attr_bool(n->proto, "do_rotary", false, &rotary));
-  CHECK_THAT(!shared && !rotary, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute %s is not supported",
+  CHECK_THAT(!shared && !rotary, STATUS_UNSUPPORTED, "attribute %s is not supported",
              shared ? "past_present_share_buffer" : "do_rotary");
   TRY(read_dense(n, &p->d));
   TRY(onnx_need_rank(n, WEIGHTS, "weights", 2, 2));

@@ -14,13 +14,13 @@ status contrib_attributes(const onnx_node *n, const char *const *known) {
     while (known[j] && strcmp(known[j], name) != 0) {
       j++;
     }
-    CHECK_THAT(known[j], STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute '%s' is not supported", name);
+    CHECK_THAT(known[j], STATUS_UNSUPPORTED, "attribute '%s' is not supported", name);
   }
   return NULL;
 }
 
 status contrib_no_input(const onnx_node *n, uint32_t k, const char *what, const char *why) {
-  CHECK_THAT(!onnx_has_in(n, k), STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "input %s is given; %s", what, why);
+  CHECK_THAT(!onnx_has_in(n, k), STATUS_UNSUPPORTED, "input %s is given; %s", what, why);
   return NULL;
 }
 

@@ -106,7 +106,7 @@ static status activate(onnx_node *n, const fused_activation *known, size_t n_kno
   for (size_t k = 0; k < n_known; k++) {
     a = strcmp(known[k].name, name) == 0 ? &known[k] : a;
   }
-  CHECK_THAT(a, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "activation '%s' is not supported", name);
+  CHECK_THAT(a, STATUS_UNSUPPORTED, "activation '%s' is not supported", name);
   CHECK_THAT(n_given == a->n_parameters, STATUS_INVALID_MODEL, "activation '%s' has %zu parameters, but %zu are given",
              name, a->n_parameters, n_given);
   CHECK_THAT(dtype_is_float(type), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "activation '%s' of %s is not supported",

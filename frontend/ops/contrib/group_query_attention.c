@@ -58,13 +58,13 @@ static status read_attributes(const onnx_node *n, grouped *g) {
   for (int k = 0; k < 2; k++) {
     const char *kind;
     TRY(onnx_attr_string(n->arena, n->proto, kinds[k], "NONE", &kind));
-    CHECK_THAT(strcmp(kind, "NONE") == 0, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s '%s' is not supported", kinds[k],
+    CHECK_THAT(strcmp(kind, "NONE") == 0, STATUS_UNSUPPORTED, "%s '%s' is not supported", kinds[k],
                kind);
   }
   TRY(onnx_attr_int(n->proto, "kv_cache_bit_width", 0, &bits));
   TRY(onnx_attr_int(n->proto, "sliding_window_cache", 0, &sliding));
   TRY(onnx_attr_int(n->proto, "qk_output", 0, &output));
-  CHECK_THAT(!bits && !sliding && !output, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "attribute %s is not supported",
+  CHECK_THAT(!bits && !sliding && !output, STATUS_UNSUPPORTED, "attribute %s is not supported",
              bits      ? "kv_cache_bit_width"
              : sliding ? "sliding_window_cache"
                        : "qk_output");
@@ -108,7 +108,7 @@ static status read_past(const onnx_node *n, grouped *g) {
   if (!onnx_has_in(n, PAST_KEY)) {
     return NULL;
   }
-  CHECK_THAT(onnx_has_out(n, 1) && onnx_has_out(n, 2), STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
+  CHECK_THAT(onnx_has_out(n, 1) && onnx_has_out(n, 2), STATUS_UNSUPPORTED,
              "a past without present_key and present_value is not supported");
   TRY(onnx_need_rank(n, PAST_KEY, "past_key", 4, 4));
   g->past = onnx_in_shape(n, PAST_KEY)->dims[2];
@@ -282,7 +282,7 @@ static status read_sink(const onnx_node *n, grouped *g) {
   dim heads = g->a.heads;
   TRY(onnx_attr_int_in(n->proto, "smooth_softmax", -1, -1, 1, &smooth));
   TRY(onnx_need_dims(n, HEAD_SINK, "head_sink", 1, &heads));
-  CHECK_THAT(!onnx_has_in(n, HEAD_SINK) || smooth <= 0, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
+  CHECK_THAT(!onnx_has_in(n, HEAD_SINK) || smooth <= 0, STATUS_UNSUPPORTED,
              "head_sink and smooth_softmax together are not supported");
   if (onnx_has_in(n, HEAD_SINK)) {
     g->a.sink = hlo_convert(n->b, n->in[HEAD_SINK], DTYPE_F32);

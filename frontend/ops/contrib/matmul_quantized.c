@@ -39,12 +39,12 @@ static status read_bit_weights(const onnx_node *n, bit_weights *w) {
   TRY(onnx_attr_int_in(n->proto, "block_size", 0, 16, INT32_MAX, &w->block));
   CHECK_THAT((w->block & (w->block - 1)) == 0, STATUS_INVALID_MODEL, "block_size is %" PRId64 ", no power of two",
              w->block);
-  CHECK_THAT(w->bits == 2 || w->bits == 4 || w->bits == 8, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
+  CHECK_THAT(w->bits == 2 || w->bits == 4 || w->bits == 8, STATUS_UNSUPPORTED,
              "weights of %" PRId64 " bits are not supported", w->bits);
   /* accuracy_level allows A to be rounded to fewer bits; here A is never rounded. */
   TRY(onnx_attr_int(n->proto, "accuracy_level", 0, &accuracy));
   TRY(onnx_attr_int(n->proto, "weight_prepacked", 0, &prepacked));
-  CHECK_THAT(!prepacked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "weight_prepacked is not supported");
+  CHECK_THAT(!prepacked, STATUS_UNSUPPORTED, "weight_prepacked is not supported");
   w->n_blocks = (w->sums + w->block - 1) / w->block;
   return contrib_no_input(n, G_IDX, "g_idx", "permuted blocks are not supported");
 }

@@ -99,7 +99,7 @@ status onnx_import_contrib_rotary_embedding(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "interleaved", false, &angles.interleaved));
   TRY(onnx_attr_float(n->proto, "scale", 1, &scale));
   TRY(onnx_attr_int(n->proto, "is_packed_batching", 0, &ragged));
-  CHECK_THAT(scale == 1 && !ragged, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s is not supported",
+  CHECK_THAT(scale == 1 && !ragged, STATUS_UNSUPPORTED, "%s is not supported",
              ragged ? "is_packed_batching" : "a scale other than 1");
   TRY(read_heads(n, &h));
   TRY(read_positions(n, &h, &positions));

@@ -141,7 +141,8 @@ static bool nonnegative_operands(const hlo_instr *i, int depth) {
       return hlo_value_equal(x_of(i), y_of(i)) || (nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth));
     case HLO_ADD:
     case HLO_DIV: return nonnegative(x_of(i), depth) && nonnegative(y_of(i), depth);
-    case HLO_REDUCE:
+    case HLO_REDUCE: /* the maximum of no elements is -inf */
+      return hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX && nonnegative(x_of(i), depth);
     case HLO_SQRT:
     case HLO_BROADCAST:
     case HLO_RESHAPE:

@@ -217,5 +217,5 @@ void autotune_log_add(autotune_log *l, const autotune_log_entry *e) {
       arena_printf(l->arena, "%s%s\t%08" PRIx32 "\n", l->torn ? "\n" : "", body, check_of(body, strlen(body)));
   size_t n = strlen(line);
   ssize_t written = write(l->fd, line, n); /* a single write, so that lines of several processes do not mix */
-  l->torn = written >= 0 && (size_t)written < n;
+  l->torn = written < 0 ? l->torn : (size_t)written < n;
 }

@@ -84,18 +84,23 @@ static status warm_up(const race *r, runner *x) {
   return NULL;
 }
 
+/* Frees `failed`.  If it is an error, the config drops out.  Fails only if the budget is cancelled or its deadline has
+ * passed. */
+static status drop_failed(const race *r, runner *x, status failed) {
+  if (failed) {
+    x->best = -1;
+    leave(r, x);
+    status_free(failed);
+  }
+  return budget_check(r->budget);
+}
+
 /* Builds a config and warms it up.  A config that cannot be built or run drops out; the function fails only if the
  * budget is cancelled or its deadline has passed. */
 static status enter(const race *r, runner *x, arena *shared, const autotune_problem *p, const char *config) {
   x->best = -1;
   status s = r->backend->build(r->backend->data, shared, p, config, &x->trial);
-  s = s ? s : warm_up(r, x);
-  if (s) {
-    x->best = -1;
-    leave(r, x);
-    status_free(s);
-  }
-  return budget_check(r->budget);
+  return drop_failed(r, x, s ? s : warm_up(r, x));
 }
 
 /* --- all configs --- */
@@ -129,7 +134,7 @@ static status run_rounds(race *r) {
       runner *x = &r->runners[k];
       if (x->trial && x->spent < enough) {
         double runs = round_nanoseconds / (x->best + 1);
-        TRY(run(r, x, runs < 1 ? 1 : runs > 200 ? 200 : (uint32_t)runs));
+        TRY(drop_failed(r, x, run(r, x, runs < 1 ? 1 : runs > 200 ? 200 : (uint32_t)runs)));
         more = true;
       }
     }

@@ -6,9 +6,9 @@
 #include "autotune/autotune.h"
 
 /* Writes the least time of each config to nanoseconds[n], where n <= AUTOTUNE_MAX_CONFIGS.  The time of a config that
- * could not be built or warmed up is negative.  With `thorough` there are more repetitions, and slow configs drop out
+ * cannot be built or run is negative.  With `thorough` there are more repetitions, and slow configs drop out
  * later.  *disturbed is set to whether other processes used the cores meanwhile, so that the times are less reliable.
- * Fails if the budget is cancelled or its deadline has passed, or if a config fails after it was warmed up. */
+ * Fails if the budget is cancelled or its deadline has passed. */
 STATUS_MUST_USE status autotune_race(const autotune_backend *backend, mem_budget *budget, const autotune_problem *p,
                                      uint32_t n, const autotune_config *configs, bool thorough, double *nanoseconds,
                                      bool *disturbed);

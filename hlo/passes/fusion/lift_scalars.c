@@ -85,16 +85,21 @@ static candidate examine(hlo_instr *fusion, arena *scratch) {
 }
 
 static void collect(hlo_computation *c, arena *scratch, candidates *out) {
-  for (hlo_instr *i = c->first; i && out->n < MOST_CANDIDATES; i = i->next) {
+  for (hlo_instr *i = c->first; i; i = i->next) {
     if (i->op != HLO_FUSION || hlo_int(i, HLO_ATTR_FUSION) == HLO_FUSION_ATTENTION) {
       continue; /* the kernels of attention take the operands that pass attention has found */
     }
     bool shared = false; /* whether another fusion has the same body */
     for (uint32_t k = 0; k < out->n; k++) {
-      shared = shared || hlo_callee(out->of[k].fusion, 0) == hlo_callee(i, 0);
+      bool same = hlo_callee(out->of[k].fusion, 0) == hlo_callee(i, 0);
+      out->of[k].n = same ? 0 : out->of[k].n; /* nothing may be lifted out of a body that both call */
+      shared = shared || same;
+    }
+    if (shared || out->n == MOST_CANDIDATES) {
+      continue;
     }
     candidate x = examine(i, scratch);
-    if (x.n && !shared && i->n_operands + x.n <= FUSE_MAX_OPERANDS) {
+    if (x.n && i->n_operands + x.n <= FUSE_MAX_OPERANDS) {
       *ARENA_PUSH(scratch, out->of, out->n, out->cap) = x;
     }
   }

@@ -171,8 +171,7 @@ static void put_generic(aot_lines *t) {
       " * Otherwise the memory of an output overlaps that of no other input or output.\n"
       " * %s_output_dims returns dimensions that depend on data after a run only%s. */\n",
       p, u, p, p,
-      t->h->options->n_carried ? ", and of an output that\n * is carried and grows those of the array with its room"
-                               : "");
+      t->h->options->n_carried ? ", and the rows that are\n * defined of an output that is carried and grows" : "");
   aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
   aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
   aot_put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);

@@ -27,11 +27,6 @@ static int64_t constant_bytes(const hlo_module *m) {
   return n;
 }
 
-static status write_file(const char *path, const void *bytes, size_t size) {
-  status failed = file_write(path, bytes, size);
-  return failed ? status_prefix(failed, "%s", path) : NULL;
-}
-
 /* Returns true if a file with that stem exists.  A finding may have a file of each kind with the same stem. */
 static bool is_taken(arena *a, const char *stem) {
   return access(arena_printf(a, "%s.hlo", stem), F_OK) == 0 || access(arena_printf(a, "%s.onnx", stem), F_OK) == 0;
@@ -53,13 +48,13 @@ status verify_claim(arena *a, const char *folder, const char *extension, const c
 status verify_write_example(arena *a, const char *stem, const char *extension, const void *bytes, size_t size,
                             uint32_t n_inputs, const char **names, const literal *inputs, verify_example *out) {
   const char *file = arena_printf(a, "%s.%s", stem, extension), **files = ARENA_NEW_N(a, const char *, n_inputs + 1);
-  TRY(write_file(file, bytes, size));
+  TRY(file_write(file, bytes, size));
   for (uint32_t k = 0; k < n_inputs; k++) {
     uint8_t *array;
     size_t array_size;
     files[k] = arena_printf(a, "%s.%" PRIu32 ".npy", file, k);
     TRY(npy_format(a, &inputs[k], &array, &array_size));
-    TRY(write_file(files[k], array, array_size));
+    TRY(file_write(files[k], array, array_size));
   }
   *out = (verify_example){file, n_inputs, names, files};
   return NULL;

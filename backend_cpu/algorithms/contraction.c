@@ -29,7 +29,8 @@ static bool is_reshape(hlo_value v) { return v.def->op == HLO_RESHAPE; }
 
 /* --- operands of an epilogue --- */
 
-/* Returns true if v is a constant whose elements are all equal, or a broadcast of one; sets *number to the element. */
+/* Returns true if v is a constant whose elements are all equal, or comes from one by broadcasts and reshapes, inside of
+ * the fusion or outside; sets *number to the element. */
 static bool splat_of(scope s, hlo_value v, double *number) {
   v = outside(s, v);
   while (v.def->op == HLO_BROADCAST || is_reshape(v)) {

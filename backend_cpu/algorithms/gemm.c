@@ -101,9 +101,10 @@ static bool reads_once(const cpu_problem *p) {
   return c == c->module->entry && !p->takes_sizes && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
-/* Lists configs with different blocks: the block that emit_product_choose finds best, the same in narrower vectors if
- * the columns fill only these, and for larger products some that read B, or A, less often.  Weights that are read once
- * come from memory faster in one or two streams than in eight. */
+/* Lists configs with different blocks: the block that emit_product_choose finds best; the same in vectors of half the
+ * width, if the number of columns is a multiple of the half width but not of the full one; and for larger products some
+ * that read B, or A, less often.  If weights are read once, these have blocks of one or two vectors, since memory is
+ * read faster in one or two streams than in eight. */
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   (void)a, (void)room;

@@ -21,7 +21,7 @@ typedef struct emulated_thread {
 
 /* What is wrong with a kernel's copies. */
 typedef struct copy_fault {
-  const char *what;       /* NULL: nothing */
+  const char *what;       /* the words before the number of `other`; NULL: nothing */
   uint32_t thread, other; /* the thread that is at fault, and the one that began the copy */
   const void *at;
 } copy_fault;
@@ -54,7 +54,7 @@ static void set_fault(emulated_block *b, copy_fault f) {
 static void check_copies(emulated_block *b, uint32_t thread, const void *at, int64_t bytes) {
   uint32_t other;
   if (b->copies && gpu_copies_pending(b->copies, at, bytes, &other)) {
-    set_fault(b, (copy_fault){"accesses memory to which a copy is under way", thread, other, at});
+    set_fault(b, (copy_fault){"accesses memory to which a copy is under way of", thread, other, at});
   }
 }
 
@@ -67,7 +67,9 @@ static void begin_copy(rt_block_thread *thread, void *to, const void *from, int3
   }
   switch (b->copies ? gpu_copies_begin(b->copies, self, to, from, bytes, live) : GPU_COPY_NO_MEMORY) {
     case GPU_COPY_BEGUN: break;
-    case GPU_COPY_OUTSIDE: set_fault(b, (copy_fault){"copies to where it may not", self, self, to}); break;
+    case GPU_COPY_OUTSIDE:
+      set_fault(b, (copy_fault){"copies to where it may not; the copy is that of", self, self, to});
+      break;
     case GPU_COPY_TWICE: check_copies(b, self, to, bytes); break;
     case GPU_COPY_NO_MEMORY: out_of_memory();
   }
@@ -84,7 +86,7 @@ static void commit_copies(rt_block_thread *thread) {
 static status check_fault(const emulated_block *b) {
   const copy_fault *f = &b->fault;
   return f->what ? status_error(STATUS_INTERNAL,
-                                "kernel %s, block %lld: thread %u %s of thread %u, at byte %lld of shared memory",
+                                "kernel %s, block %lld: thread %u %s thread %u, at byte %lld of shared memory",
                                 b->launch->name, (long long)b->number, f->thread, f->what, f->other,
                                 (long long)((intptr_t)f->at - (intptr_t)b->shared))
                  : NULL;

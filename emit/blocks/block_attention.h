@@ -44,16 +44,18 @@ typedef struct emit_block_attention {
 /* Returns true if the config can be used for the attention: its numbers are floats of one computing type
  * (emit_compute_type), the sizes of its heads are constants, and a block has enough shared memory. */
 bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attention *c);
-/* Sets *out to the config that should be used for likely sizes.  `divides` tells whether blocks may share keys, as sums
- * are then added in another order.  Returns false if there is no config. */
+/* Sets *out to the config that should be used for likely sizes.  `divides` says whether the keys of the same rows may
+ * be divided among several blocks (`splits` above 1), which changes the order in which sums are added.  Returns false
+ * if there is no config. */
 bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_block_attention *out);
 /* The same for tensor cores.  Returns false also if there are so few rows that other kernels are better. */
 bool emit_choose_mma_attention(const emit_target *t, const hlo_attention *a, bool divides, emit_block_attention *out);
-/* Returns true if tensor cores of the target multiply factors of the attention's types. */
+/* Returns true if tensor cores of the target multiply factors of the attention's types and, for f16, no exponential can
+ * be more than 1, since the scores are shifted by their maximum. */
 bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a);
 
-/* Return the bytes of scratch memory, and the number of counters, s32, that the kernel needs.  Both are 0 unless blocks
- * share keys. */
+/* Return the bytes of scratch memory, and the number of counters, s32, that the kernel needs.  Both are 0 unless the
+ * keys of the same rows are divided among several blocks. */
 dim emit_block_attention_scratch(const hlo_attention *a, const emit_block_attention *c);
 dim emit_block_attention_counters(const hlo_attention *a, const emit_block_attention *c);
 

@@ -34,7 +34,7 @@ static void store(emit_attention_block *k, LLVMValueRef row, LLVMValueRef column
              k->w.shared[0]);
 }
 
-/* Stores the thread's columns of its rows, each times `inverse`. */
+/* Stores the thread's columns of row number `row`, each value times `inverse`. */
 static void store_row(emit_attention_block *k, LLVMValueRef row, const LLVMValueRef *values, LLVMValueRef inverse) {
   const emit_ir *ir = k->ir;
   int64_t n = k->t.vector;

@@ -35,17 +35,18 @@ enum {
   EMIT_WINOGRAD_PHASES = 3
 };
 
-/* The number of parts into which the grid of the fused schedule divides the tiles.  If the number of tiles is not a
- * constant, the number of parts depends on it: a part has at least `least` tiles; there are at most `few` parts of less
- * than EMIT_WINOGRAD_PART tiles, and more than `most` parts only if each has at least `large` tiles. */
+/* The number of parts into which the grid of the fused schedule divides the tiles (emit_winograd_count_parts).  If the
+ * number of tiles is a constant, it is `most`.  Otherwise it depends on how many tiles each part would get: up to `few`
+ * parts if each gets at least `least` tiles; up to `most` if each gets at least EMIT_WINOGRAD_PART; and up to
+ * EMIT_WINOGRAD_PARTS if each gets at least `large`.  It is at least 1. */
 enum { EMIT_WINOGRAD_PART = 12, EMIT_WINOGRAD_PARTS = 256 };
 typedef struct emit_winograd_parts {
   int64_t most, few, least, large;
 } emit_winograd_parts;
 
 /* This struct has only members of 64 bits.  [0] is for rows, [1] for columns; 1-D convolutions have columns only.  The
- * members of type dim are expressions of the module's sizes; the writer of the kernel finds them in the instruction
- * (emit_winograd_choose_like). */
+ * members of type dim are expressions of the module's sizes.  They are 0 in the copy from which a kernel is written
+ * (emit_winograd_choose_like); the writer computes them again from the instruction (emit_winograd_set_sizes). */
 typedef struct emit_winograd {
   dim in[2], out[2], tiles[2], batch; /* `tiles` are those of one image */
   dim v_plane, m_plane; /* distances in V and M (above), in elements, between two of the a*a matrices (planes) */

@@ -186,8 +186,9 @@ void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundar
   visit(&w, v);
 }
 
-/* Returns true if a boundary at `a` is nearer to the innermost dimension than one at `b`.  If neither divides the
- * other, constants come first. */
+/* A boundary is given as the product of the extents to its right (loop_plan.h).  Returns true if boundary `a` is
+ * further to the right than `b`: of two constants, if it is the smaller; otherwise, if it divides `b`.  If only one is
+ * a constant and neither divides the other, the constant counts as further to the right. */
 static bool is_inside(const emit_indexer *x, dim a, dim b) {
   if (dim_is_const(a) && dim_is_const(b)) {
     return a < b;

@@ -69,8 +69,8 @@ typedef struct onnx_frame {
   const onnx_model *model;
   const struct onnx_frame *outer; /* the frame around a subgraph; NULL if nothing around it is visible */
   const Onnx__GraphProto *graph;  /* NULL if the frame is a function's body */
-  /* If the frame is a function's body, the function and the node that calls it, after onnx_node_bind; otherwise NULL.
-   */
+  /* If the frame is a function's body, the function and the node that calls it, whose references to attributes
+   * onnx_node_bind has replaced; otherwise NULL. */
   const onnx_function *function;
   const Onnx__NodeProto *call;
   size_t n_nodes, n_outputs;
@@ -98,7 +98,8 @@ typedef struct onnx_frame {
 #define ONNX_FRAME_STEP ""
 
 /* Returns a frame without arrays, either of a graph or, if `graph` is NULL, of the body of `function`.  `call` is the
- * node that calls the function, after onnx_node_bind; it must live as long as the frame. */
+ * node that calls the function.  Its own references to attributes must have been replaced already (onnx_node_bind), and
+ * it must live as long as the frame. */
 onnx_frame *onnx_frame_create(arena *a, const onnx_model *m, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 const char *onnx_frame_output(const onnx_frame *f, size_t k);

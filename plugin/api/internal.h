@@ -82,8 +82,8 @@ STATUS_MUST_USE status api_execute(oxla_run *run);
 /* Checks that every input is set, and finds or compiles the program for the inputs, so that the session can run it.
  * Must be called after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
-/* Begins an execution or compilation: clears a former request to cancel unless cancelling is still switched on.  Fails
- * if an execution is in progress in the background. */
+/* Begins an execution or compilation.  If cancelling is on (oxla_cancel), this one is cancelled, too; if it was
+ * switched on and off again before, that is forgotten.  Fails if an execution is in progress in the background. */
 STATUS_MUST_USE status api_begin(oxla_run *run);
 /* Fails if an execution is in progress in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);

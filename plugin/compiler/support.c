@@ -124,7 +124,7 @@ static void check_values(check_support *c) {
       continue;
     }
     if (!list_value(c, "input", g->input[k], &s, &failed)) {
-      add_status(c, failed);
+      add_status(c, failed ? failed : status_error(STATUS_INVALID_MODEL, "input '%s' has no type", g->input[k]->name));
       continue;
     }
     if (s.kind == SHAPE_UNRANKED) {

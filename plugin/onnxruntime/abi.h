@@ -237,7 +237,7 @@ struct OrtEpFactory {
   ORT_GAP(13, 14);
 };
 
-/* The function that the library exports. */
+/* The functions that the library exports. */
 OrtStatus *CreateEpFactories(const char *registered_name, const OrtApiBase *base, const OrtLogger *default_logger,
                              OrtEpFactory **factories, size_t max_factories, size_t *num_factories);
 OrtStatus *ReleaseEpFactory(OrtEpFactory *factory);

@@ -34,8 +34,7 @@ bool rt_buffer_reach(const rt_buffer *b, int64_t *bytes) {
     *bytes = 0;
     return true;
   }
-  return !__builtin_add_overflow(last, 1, &last) &&
-         !__builtin_mul_overflow(last, (int64_t)dtype_bytes(b->type), bytes);
+  return !__builtin_add_overflow(last, 1, &last) && !__builtin_mul_overflow(last, (int64_t)dtype_bytes(b->type), bytes);
 }
 
 /* Checks that the buffer is inside its space (rt_space) and aligned to its element type. */

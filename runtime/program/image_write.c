@@ -301,9 +301,10 @@ status rt_image_write_stream(const rt_image *image, FILE *f) {
 static status write_to(const rt_image *image, arena *a, int fd) {
   FILE *f = fdopen(fd, "wb");
   if (!f) {
+    status failed = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));
     close(fd);
+    return failed;
   }
-  CHECK_THAT(f, STATUS_IO, "cannot be written: %s", strerror(errno));
   status s = write_image(a, image, f);
   if (fclose(f) != 0 && !s) {
     s = status_error(STATUS_IO, "cannot be written: %s", strerror(errno));

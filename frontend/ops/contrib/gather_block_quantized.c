@@ -26,12 +26,11 @@ static status read_table(const onnx_node *n, table *t) {
              dtype_name(type));
   TRY(onnx_attr_int(n->proto, "gather_axis", 0, &gather));
   TRY(onnx_attr_int(n->proto, "quantize_axis", 1, &quantize));
-  CHECK_THAT((gather == 0 || gather == -2) && (quantize == 1 || quantize == -1),
-             STATUS_UNSUPPORTED,
+  CHECK_THAT((gather == 0 || gather == -2) && (quantize == 1 || quantize == -1), STATUS_UNSUPPORTED,
              "gather_axis %" PRId64 " and quantize_axis %" PRId64 " are not supported", gather, quantize);
   TRY(onnx_attr_int(n->proto, "bits", 4, &t->bits));
-  CHECK_THAT(t->bits == 4 || t->bits == 8 || (t->bits == 2 && type == DTYPE_U8),
-             STATUS_UNSUPPORTED, "%" PRId64 " bits are not supported", t->bits);
+  CHECK_THAT(t->bits == 4 || t->bits == 8 || (t->bits == 2 && type == DTYPE_U8), STATUS_UNSUPPORTED,
+             "%" PRId64 " bits are not supported", t->bits);
   TRY(onnx_attr_int_in(n->proto, "block_size", 128, 16, INT32_MAX, &t->block));
   TRY(onnx_const_dim(n, s->dims[1], "the last dimension of data", &stored));
   t->packed = type == DTYPE_U8 && t->bits < 8;

@@ -58,8 +58,7 @@ static status read_attributes(const onnx_node *n, grouped *g) {
   for (int k = 0; k < 2; k++) {
     const char *kind;
     TRY(onnx_attr_string(n->arena, n->proto, kinds[k], "NONE", &kind));
-    CHECK_THAT(strcmp(kind, "NONE") == 0, STATUS_UNSUPPORTED, "%s '%s' is not supported", kinds[k],
-               kind);
+    CHECK_THAT(strcmp(kind, "NONE") == 0, STATUS_UNSUPPORTED, "%s '%s' is not supported", kinds[k], kind);
   }
   TRY(onnx_attr_int(n->proto, "kv_cache_bit_width", 0, &bits));
   TRY(onnx_attr_int(n->proto, "sliding_window_cache", 0, &sliding));

@@ -199,7 +199,7 @@ START_TEST(faults_are_told) {
       [STAGE_TOO_FEW] = "data race in kernel sums, block 0",
       [NO_COMMIT] = "accesses memory to which a copy is under way of thread",
       [NO_LAST_WAIT] = "block 0: thread 0 ends and has not waited for its copies",
-      [MISPLACED] = "copies to where it may not of thread",
+      [MISPLACED] = "copies to where it may not; the copy is that of thread",
   };
   emit_kernel_info info;
   rt_block_fn *fn = compile(4, (fault)_i, true, &info);

@@ -314,6 +314,7 @@ hlo_tests = \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
 	tests/hlo/lift_scalars/factors.hlo \
+	tests/hlo/lift_scalars/shared.hlo \
 	tests/hlo/lift_scalars/zero_points.hlo \
 	tests/hlo/lookup_tables/chain.hlo \
 	tests/hlo/loop_fusion/chain.hlo \
@@ -801,6 +802,7 @@ tests_files = \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
 	tests/hlo/lift_scalars/factors.expected \
+	tests/hlo/lift_scalars/shared.expected \
 	tests/hlo/lift_scalars/zero_points.expected \
 	tests/hlo/lookup_tables/chain.expected \
 	tests/hlo/loop_fusion/chain.expected \

@@ -29,7 +29,7 @@ struct lower_context {
   hlo_module *module;
   hlo_buffers *buffers;
   rt_program *program;
-  uint32_t cap_constants, cap_names, cap_code;
+  uint32_t cap_constants, cap_names;
   /* for each constant of the buffer assignment: its index in the program + 1, or 0 as long as no thunk uses it */
   uint32_t *constant_number;
   provenance provenance;
@@ -119,11 +119,6 @@ uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
   *ARENA_PUSH(c->a, p->constants, p->n_constants, c->cap_constants) = (rt_span){data, bytes};
   *ARENA_PUSH(c->a, p->names, k, c->cap_names) = name;
   return p->n_constants - 1;
-}
-
-uint32_t lower_code(lower_context *c, rt_span object) {
-  *ARENA_PUSH(c->a, c->program->code, c->program->n_code, c->cap_code) = object;
-  return c->program->n_code - 1;
 }
 
 static uint32_t used_constant(lower_context *c, uint32_t index) {

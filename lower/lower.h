@@ -95,7 +95,5 @@ rt_buffer lower_constant_buffer(lower_context *c, uint32_t k, const shape *s);
 /* Returns a buffer of n counters of type s32, which are 0 when a thunk begins and which it must set to 0 again
  * (RT_COUNTERS). */
 rt_buffer lower_counters_buffer(lower_context *c, dim n);
-/* Adds object code to the program and returns its index. */
-uint32_t lower_code(lower_context *c, rt_span object);
 
 #endif

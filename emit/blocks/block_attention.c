@@ -8,6 +8,7 @@
 #include "emit/blocks/block_attention_internal.h"
 #include "emit/blocks/sum_parts.h"
 #include "emit/kernel/block.h"
+#include "hlo/analysis/queries.h"
 
 enum {
   SHARED_BYTES = 48 << 10, /* what every GPU has for a block */
@@ -203,11 +204,34 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   return emit_block_attention_fits(a, &c);
 }
 
-/* Returns true if scores are shifted by at least their maximum, so that no exponential is more than 1: by the maximum
- * itself, or by a choice of it and another value for rows that have no key. */
+static bool is_infinite(hlo_value v) { return hlo_is_splat(v, INFINITY) || hlo_is_splat(v, -INFINITY); }
+
+/* Returns the number of the operand of `select` that is chosen where `max` is finite; 0 if its condition does not tell
+ * that by `max` being finite, or equal or unequal to an infinity. */
+static uint32_t chosen_if_finite(const hlo_instr *select, const hlo_instr *max) {
+  const hlo_instr *c = select->operands[0].def;
+  uint32_t chosen = 1;
+  for (; c->op == HLO_NOT; c = c->operands[0].def) {
+    chosen = 3 - chosen;
+  }
+  if (c->op == HLO_IS_FINITE) {
+    return c->operands[0].def == max ? chosen : 0;
+  }
+  bool asks = c->op == HLO_COMPARE && ((c->operands[0].def == max && is_infinite(c->operands[1])) ||
+                                       (c->operands[1].def == max && is_infinite(c->operands[0])));
+  switch (asks ? hlo_int(c, HLO_ATTR_COMPARISON) : HLO_LT) {
+    case HLO_EQ: return 3 - chosen;
+    case HLO_NE: return chosen;
+    default: return 0;
+  }
+}
+
+/* Returns true if scores are shifted by their maximum, so that no exponential is more than 1.  Where the maximum is
+ * infinite, as in rows that have no key, it may be another value. */
 static bool shifts_by_maximum(const hlo_attention *a) {
   const hlo_instr *i = a->shift.def;
-  return i == a->max || (i->op == HLO_SELECT && (i->operands[1].def == a->max || i->operands[2].def == a->max));
+  uint32_t chosen = i->op == HLO_SELECT ? chosen_if_finite(i, a->max) : 0;
+  return i == a->max || (chosen && i->operands[chosen].def == a->max);
 }
 
 bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a) {

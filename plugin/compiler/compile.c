@@ -195,72 +195,15 @@ status compiler_segments_create(const compiler_model *s, const compile_request *
   return segmented_model_create(s, l->onnx, request, budget, out);
 }
 
-static status refuse_external(const Onnx__TensorProto *t) {
-  CHECK_THAT(!t || t->data_location != ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL, STATUS_UNSUPPORTED,
-             "the model has data in other files");
-  return NULL;
-}
-
-static status refuse_external_sparse(const Onnx__SparseTensorProto *t) {
-  TRY(refuse_external(t ? t->values : NULL));
-  return refuse_external(t ? t->indices : NULL);
-}
-
-static status refuse_external_initializers(const Onnx__GraphProto *g) {
-  for (size_t k = 0; k < g->n_initializer; k++) {
-    TRY(refuse_external(g->initializer[k]));
-  }
-  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
-    TRY(refuse_external_sparse(g->sparse_initializer[k]));
-  }
-  return NULL;
-}
-
-static status refuse_external_attribute(const Onnx__AttributeProto *x) {
-  const Onnx__GraphProto *g;
-  TRY(refuse_external(x->t));
-  TRY(refuse_external_sparse(x->sparse_tensor));
-  for (size_t k = 0; k < x->n_tensors; k++) {
-    TRY(refuse_external(x->tensors[k]));
-  }
-  for (size_t k = 0; k < x->n_sparse_tensors; k++) {
-    TRY(refuse_external_sparse(x->sparse_tensors[k]));
-  }
-  for (size_t k = 0; (g = onnx_attribute_graph(x, k)); k++) {
-    TRY(refuse_external_initializers(g));
-  }
-  return NULL;
-}
-
-static status refuse_external_node(void *data, Onnx__NodeProto *node) {
-  (void)data;
-  for (size_t k = 0; k < node->n_attribute; k++) {
-    TRY(refuse_external_attribute(node->attribute[k]));
-  }
-  return NULL;
-}
-
-static status refuse_external_functions(arena *scratch, const Onnx__ModelProto *m) {
-  for (size_t k = 0; k < m->n_functions; k++) {
-    const Onnx__FunctionProto *f = m->functions[k];
-    TRY(onnx_walk_nodes(scratch, f->node, f->n_node, refuse_external_node, NULL));
-  }
-  return NULL;
-}
-
 /* Fails if the model has external data or was opened with constants (compiler_constant), since its bytes do not contain
  * these. */
 status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   const onnx_model *m = ((const opened_model *)s->model)->onnx;
   CHECK_THAT(m && ((const opened_model *)s->model)->n_constants == 0, STATUS_UNSUPPORTED,
              "the model is not a file of its own");
-  TRY(refuse_external_initializers(m->graph));
-  arena *scratch = arena_create(NULL);
-  status failed = onnx_walk_nodes(scratch, m->graph->node, m->graph->n_node, refuse_external_node, NULL);
-  failed = failed ? failed : refuse_external_functions(scratch, m->proto);
-  arena_destroy(scratch);
+  CHECK_THAT(s->n_files == 0, STATUS_UNSUPPORTED, "the model has data in other files");
   *out = (rt_span){m->source.bytes, m->source.size};
-  return failed;
+  return NULL;
 }
 
 /* Gives memory back to the system: most of the hundreds of megabytes that compiling may have used, which malloc would

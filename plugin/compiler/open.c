@@ -75,9 +75,12 @@ static status add_files_of_node(void *data, Onnx__NodeProto *node) {
     for (size_t t = 0; t < x->n_tensors; t++) {
       add_file(f, x->tensors[t]);
     }
-    if (x->sparse_tensor) {
-      add_file(f, x->sparse_tensor->values);
-      add_file(f, x->sparse_tensor->indices);
+    for (size_t t = 0; t <= x->n_sparse_tensors; t++) {
+      const Onnx__SparseTensorProto *sparse = t < x->n_sparse_tensors ? x->sparse_tensors[t] : x->sparse_tensor;
+      if (sparse) {
+        add_file(f, sparse->values);
+        add_file(f, sparse->indices);
+      }
     }
     for (size_t n = 0; (g = onnx_attribute_graph(x, n)); n++) {
       add_files_of_graph(f, g);

@@ -96,12 +96,12 @@ static void copy_options(session *s, const session_options *o) {
     constants[k].name = arena_strdup(a, constants[k].name);
   }
   s->options.constants = constants;
-  session_carry *carried = arena_memdup(a, o->carried, o->n_carried * sizeof *carried);
-  for (uint32_t k = 0; o->carried && k < o->n_carried; k++) {
+  session_carry *carried = o->carried ? arena_memdup(a, o->carried, o->n_carried * sizeof *carried) : NULL;
+  for (uint32_t k = 0; carried && k < o->n_carried; k++) {
     carried[k].output = carried[k].output ? arena_strdup(a, carried[k].output) : NULL;
     carried[k].input = carried[k].input ? arena_strdup(a, carried[k].input) : NULL;
   }
-  s->options.carried = o->carried ? carried : NULL;
+  s->options.carried = carried;
 }
 
 /* Describes the model of a .oxla file.  All its programs are of one model, so the first one has the names and types. */

@@ -35,9 +35,10 @@ static void print_ops(const support_report *c) {
   }
 }
 
-/* Compiles the model as `run` does with a third party's backend (a path), and prints what it refuses or, in a note, why
- * that is not known.  The support check knows only what can be imported; the backends of these sources have all
- * operations that an import makes.  Sets *refused, but not if only the contents of an input are missing. */
+/* Compiles the model for a third party's backend, which is given as a path.  The support check says only what can be
+ * imported.  The backends of onnx-xla itself have all operations that an import makes, but another one may lack some.
+ * Prints what the backend refuses or, in a note, why that is not known.  Sets *refused to whether the backend refuses
+ * the model; if only the contents of an input are missing, *refused is false. */
 static status check_backend(const cli_args *args, const session_options *options, arena *a, bool *refused) {
   session *s;
   session_inputs inputs;

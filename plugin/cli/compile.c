@@ -191,7 +191,7 @@ static status emit_oxla(const cli_args *args, const session_options *options, ar
   return NULL;
 }
 
-/* Writes a text that compiling makes, of the program that emit_oxla would save. */
+/* Compiles the program that emit_oxla would save, and writes a text about it: its buffers, LLVM IR or assembly. */
 static status emit_report(const cli_args *args, const session_options *options, arena *a, const char *emit) {
   opened_model m = {0};
   const session_program *c;

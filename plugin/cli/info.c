@@ -49,7 +49,8 @@ static void print_program(const rt_program *p, uint32_t number) {
   }
 }
 
-/* Returns the next text that describes an object, from `at` on; NULL if there is none.  *at becomes its end. */
+/* Returns the next text that describes an object, from `at` on; NULL if there is none.  *at becomes the end of the
+ * text, or NULL. */
 static const char *next_object(const uint8_t **at, const uint8_t *end) {
   static const char mark[] = RT_OBJECT_MARK;
   const uint8_t *found = memmem(*at, (size_t)(end - *at), mark, sizeof mark - 1);

@@ -208,8 +208,8 @@ static void print_report(const cli_args *args, const compiler_object *o, const r
   printf("object            %" PRIu64 " bytes, %s\n", o->object.size, args->output);
 }
 
-/* Compiles the model for all sizes that are open.  If that is impossible, sets *reason to why, and compiles
- * it for one set of sizes. */
+/* Compiles the model for all sizes that are open.  If that is impossible, sets *reason to why, and compiles it for one
+ * set of sizes.  But if a range of sizes was given (--dim), or memory or time ran out, it fails. */
 static status compile_object(const cli_args *args, const session_options *options, const compiler_object_options *how,
                              arena *a, compiler_object *out, rt_report *report, const char **reason) {
   session_options open = *options, closed = *options;

@@ -6,8 +6,8 @@
 
 #include "base/tensor/literal.h"
 
-/* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.  `raw` is
- * the type that elements get which a .npy file has as bytes without a type (npy_parse). */
+/* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.  If a .npy
+ * file has elements that are bytes without a type, `raw` is their type (npy_parse). */
 STATUS_MUST_USE status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out);
 /* Writes DIR/output_K.npy if `format` is "npy", otherwise DIR/output_K.pb by cli_format_pb.  Makes the folder
  * if it does not exist. */
@@ -20,8 +20,8 @@ STATUS_MUST_USE status cli_random_tensor(arena *a, const shape *s, uint64_t seed
 /* Prints a summary such as "y: f32[2,3] min 0 max 5 mean 2.5 [0 1 2 3 4 5]". */
 void cli_print_tensor(FILE *f, const char *name, const literal *l);
 
-/* Read and write ONNX's tensor files (.pb).  They need protobuf, so each program has functions of its own: onnx-xla's
- * ask the compiler (plugin/cli/pb.c), those of onnx-xla-run fail (plugin/runner/main.c). */
+/* Read an ONNX tensor file (.pb), and make the bytes of one.  This needs protobuf, so each program has functions of its
+ * own: onnx-xla's ask the compiler (plugin/cli/pb.c), those of onnx-xla-run fail (plugin/runner/main.c). */
 STATUS_MUST_USE status cli_read_pb(arena *a, const char *path, literal *out);
 STATUS_MUST_USE status cli_format_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
 

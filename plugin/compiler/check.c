@@ -119,7 +119,7 @@ static bool is_computed(const hlo_module *m, uint32_t k, int axis) {
 }
 
 /* Compares an output with its declaration.  A declared dimension that is symbolic, or 0 (some exporters write 0 for
- * "any"), matches any size. */
+ * "any"), matches any size.  If the model computes the size, a declared one below the upper bound matches. */
 static status check_output(const model_value *declared, const hlo_module *m, uint32_t root) {
   const shape *want = &declared->shape, *given = hlo_shape(m->entry->roots[root]);
   if (want->type == DTYPE_INVALID) {

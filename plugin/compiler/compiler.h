@@ -70,8 +70,8 @@ typedef struct compile_request {
    * all are unknown. */
   const shape *const *inputs;
   /* The contents of the model's inputs, in their order.  An entry is NULL if the contents are unknown; the list may be
-   * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value).
-   */
+   * NULL.  If sizes depend on the contents of an input, the program is compiled for these contents only (rt_io.value),
+   * unless all_sizes is set and the elements of the input can be symbols (rt_io.told). */
   const void *const *values;
   /* Whether the program is to serve all sizes (frontend/import/symbolic.h).  Then the sizes of `inputs` are only
    * hints. */
@@ -79,14 +79,15 @@ typedef struct compile_request {
   /* Whether the dimensions in `dims` are fixed to their sizes although the program is to serve all sizes of
    * the others. */
   bool fixed_dims;
-  /* The outputs that are carried.  A program for all sizes writes them in place where that is possible: it
-   * then carries the output in a further parameter (rt_io.carried), which comes after the parameters of the
-   * inputs. */
+  /* The outputs that are carried.  The program writes them in place where that is possible.  It carries an output that
+   * does not grow in the parameter of its input (rt_io.carried).  An output that grows can only be carried by a program
+   * for all sizes, in a further parameter that comes after those of the inputs. */
   const compiler_carry *carried;
   uint32_t n_carried;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
   /* Called by `compile` when the model has been imported.  From then on `compile` reads nothing of the compiler_model
-   * except the bytes of its files, so that another compilation of it may begin.  May be NULL. */
+   * that another compilation may change, so that one may begin.  But if the model has external data, `compile` still
+   * reads the list of its mapped files, which another compilation may extend.  May be NULL. */
   void (*imported)(void *data);
   void *imported_data;
   /* For segments: called after a segment was compiled, if its program `p` has code that the weight pool did not have.
@@ -109,7 +110,8 @@ typedef struct segments_run_options {
   uint64_t seed;                /* the seed of random operators */
   struct rt_profiler *profiler; /* NULL if the run is not profiled */
   bool check_memory;            /* whether accesses to memory are checked (runtime/exec/check_memory.h) */
-  /* Called before a segment runs for the first time, with its module as imported and its inputs.  May be NULL. */
+  /* Called before a segment with a program runs for the first time, with its module as imported and its inputs.  May be
+   * NULL. */
   status (*watch)(void *data, hlo_module *segment, const literal *inputs);
   void *watch_data;
   /* Called with one line for each segment that is compiled, and then, with `is_detail`, with one line for each
@@ -257,12 +259,13 @@ typedef struct compiler_api {
   const char *(*op_page)(arena *a);
   /* Finds a backend by its name or path (backend.h). */
   status (*backend)(const char *name, const rt_backend **out);
-  /* Read and write ONNX tensor files (.pb). */
+  /* Read an ONNX tensor file (.pb), and make the bytes of one. */
   status (*read_pb)(arena *a, const char *path, const char **name, literal *out);
   status (*tensor_to_pb)(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
 } compiler_api;
 
-/* The function that libonnx-xla-compiler.so exports as "onnx_xla_compiler_get". */
+/* The function that libonnx-xla-compiler.so exports as "onnx_xla_compiler_get".  Returns NULL if `abi` is not the
+ * library's COMPILER_ABI. */
 typedef const compiler_api *compiler_entry(uint32_t abi);
 compiler_entry onnx_xla_compiler_get;
 

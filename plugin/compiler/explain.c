@@ -63,7 +63,7 @@ static bool has_constant(const explaining *e, const hlo_module *m) {
 }
 
 /* Returns the names of the node's operations and sets *n to their number; if `lines` is set, returns the operations as
- * lines of text instead. */
+ * lines of text instead, leaves out those inside fusions, and sets *n to 0. */
 static const char *list_operations(const explaining *e, const hlo_module *m, bool lines, uint32_t *n) {
   const char *text = "";
   *n = 0;
@@ -79,8 +79,9 @@ static const char *list_operations(const explaining *e, const hlo_module *m, boo
   return text;
 }
 
-/* An rt_compile_options.dump function that records what is left of the node.  `name` is "007-fold.hlo" after the pass
- * fold, "final", or the name of another phase of the compiler. */
+/* An rt_compile_options.dump function that records what is left of the node.  `name` is "000-input.hlo" before the
+ * passes, "007-fold.hlo" after the pass fold, "042-final.hlo" or "final" after all of them, or the name of another
+ * phase of the compiler. */
 static status look(void *data, const char *name, const struct hlo_module *m) {
   explaining *e = data;
   uint32_t n;

@@ -20,8 +20,9 @@ typedef struct opened_model {
 /* Says for which inputs an imported module is valid. */
 typedef struct compiler_validity {
   const void **values; /* for each input: its contents if the module is valid for these only, otherwise NULL */
-  /* for each input: how many of its elements, from the first on, have a further parameter that tells their
-   * value (rt_io.told).  These parameters come after those of the inputs, in their order. */
+  /* for each input: how many of its elements, from the first on, have a further parameter that tells their value
+   * (rt_io.told).  These parameters come after those of the inputs, in the order of the inputs and of their elements.
+   */
   uint32_t *told;
   rt_definition *definitions; /* the expressions to which symbols must be equal */
   uint32_t n_definitions;

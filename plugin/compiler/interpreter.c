@@ -163,8 +163,8 @@ typedef struct loop {
   elements *scans;
 } loop;
 
-/* Sets the sizes for copying a slice of an array across the axis: *outer blocks of *inner bytes each, where `s` is the
- * shape of the slice. */
+/* The elements of an array at one index along `axis` are an array of shape `s`, without that dimension.  Sets how they
+ * are copied: as *outer blocks of *inner bytes each. */
 static void extents(const shape *s, int64_t axis, int64_t *outer, size_t *inner) {
   *outer = 1;
   *inner = dtype_bytes((dtype)s->type);

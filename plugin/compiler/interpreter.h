@@ -1,6 +1,6 @@
 /* interpreter.h - the interface between segments.c, which runs frames (frontend/import/frame.h), and interpreter.c,
- * which runs host-interpreted nodes: control flow and sequences that the host runs between segments.  Everything that
- * belongs to a run is freed when the run ends, so functions that fail need not free anything.
+ * which runs host-interpreted nodes between segments: control flow, and operators on sequences (sequences.c).
+ * Everything that belongs to a run is freed when the run ends, so functions that fail need not free anything.
  *
  * Arrays are counted by reference.  A function that returns an array through `out` gives the caller a reference. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_H
@@ -70,8 +70,8 @@ STATUS_MUST_USE status interpreter_site_below(interpreter_run *run, interpreter_
 onnx_frame *interpreter_frame(interpreter_run *run, const onnx_frame *outer, const Onnx__GraphProto *graph,
                               const onnx_function *function, const Onnx__NodeProto *call);
 void interpreter_frame_end(interpreter_run *run, onnx_frame *f);
-/* Defines the value `name` in the frame and takes over the caller's reference to it.  The name is copied.  If it is "",
- * the reference is dropped. */
+/* Defines `a` as the value `name` of the frame, and takes over the caller's reference to `a`.  The name is copied.  If
+ * it is "", the reference is dropped. */
 void interpreter_define(onnx_frame *f, const char *name, host_array *a);
 /* Finds the value that has this name in the frame or in the frames around it, also if it is an initializer, which is
  * copied.  Fails if there is none. */

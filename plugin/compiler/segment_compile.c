@@ -191,8 +191,9 @@ static status make_guarded(void *data) {
   return nothing ? NULL : compile(m, general);
 }
 
-/* Compiles the segment, and binds it if it is for all sizes.  *made remains false if it does not serve the sizes at
- * hand, or cannot be compiled for all sizes. */
+/* Compiles the segment, and binds it if it is for all sizes.  *made is whether there is then a segment that serves the
+ * sizes at hand.  If m->open is set, the function fails only if memory or time runs out; other failures are only noted
+ * in m->why. */
 static status attempt(making *m, segment_binding **bound, bool *made) {
   segment *x = m->out;
   m->report = (rt_report){0};

@@ -17,7 +17,7 @@ typedef struct check_support {
   dim_table *dims;
   onnx_input_shape *inputs;
   uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
-  bool open; /* whether a dimension has no given value and was set to request->open_dim, or an input has no rank */
+  bool open; /* whether a dimension has no given value, so that one was assumed (size_of), or an input has no rank */
 } check_support;
 
 static void add_problem(check_support *c, const char *text) {

@@ -20,7 +20,7 @@ typedef struct print_call {
   bool no_constants;
   arena *a;
   const char **text;
-  const char *passes; /* the names of the passes that changed something */
+  const char *passes; /* the names after which the module can be shown: passes that changed it, "input" and "final" */
 } print_call;
 
 static status print_hlo(print_call *c, const hlo_module *m) {
@@ -29,7 +29,8 @@ static status print_hlo(print_call *c, const hlo_module *m) {
 }
 
 /* An rt_compile_options.dump function that keeps the text of the module after the pass c->after.  `dump` is
- * "007-fold.hlo" after the pass fold, "final", or the name of another phase of the compiler. */
+ * "000-input.hlo" before the passes, "007-fold.hlo" after the pass fold, "042-final.hlo" or "final" after all of them,
+ * or the name of another phase of the compiler. */
 static status keep_text(void *data, const char *dump, const struct hlo_module *m) {
   print_call *c = data;
   if (!strchr(dump, '-') && strcmp(dump, "final") != 0) { /* the dump of another phase, not of a pass */

@@ -99,8 +99,8 @@ static status load(arena *a, const rt_program *p, rt_executable **out) {
   return NULL;
 }
 
-/* Loads the program if it serves these shapes.  Otherwise *out stays NULL, and if the program is for many sizes,
- * *refused says why it does not serve these. */
+/* Loads the program and sets *out if it serves these shapes.  Otherwise *out stays NULL.  A program for many sizes is
+ * loaded in any case, and *refused says why it does not serve these shapes. */
 static status try_program(arena *a, const rt_program *p, const shape *shapes, const rt_binding **out, status *refused) {
   rt_executable *e;
   rt_binding *b;

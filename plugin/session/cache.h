@@ -16,10 +16,10 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
  * cannot be opened.  *why is then the reason, on the arena, or NULL if no cache is wanted. */
 bool session_cache_open_store(arena *a, const session_options *o, content_store *out, const char **why);
 
-/* Sets o->tune and o->tune_log, which is a file in the cache folder.  `tune` is "off", "known", "fast" or "full"; NULL
- * means "off" if results must be deterministic, otherwise $ONNX_XLA_TUNE or "fast".  Any other word, and with
- * deterministic results any word but "off", is INVALID_ARGUMENT.  `cache` and *why are the arguments `wanted` and `why`
- * of session_cache_folder. */
+/* Sets o->tune and, unless that is RT_TUNE_OFF, o->tune_log: a file in the cache folder, or NULL if there is no folder.
+ * `tune` is "off", "known", "fast" or "full"; NULL means "off" if results must be deterministic, otherwise
+ * $ONNX_XLA_TUNE or "fast".  Any other word, and with deterministic results any word but "off", is INVALID_ARGUMENT.
+ * `cache` and `why` are as `wanted` and `why` for session_cache_folder; *why is also NULL if tuning is off. */
 STATUS_MUST_USE status session_set_tuning(arena *a, const char *tune, const char *cache, rt_compile_options *o,
                                           const char **why);
 

@@ -24,9 +24,9 @@ struct compile_cache {
   content_key model;       /* the key of the model's own bytes and of the constants in the options; it names the model's
                               folder in the cache */
   content_key content;     /* the key of `model` and of the files of external data */
-  content_key build;       /* the key of the build of the compiler and of the processor */
-  content_key options_key; /* the key of `build` and all options except sizes */
-  content_key dims;        /* the key of the sizes that the options give */
+  content_key build;       /* the key of the builds (put_builds) and of the processor */
+  content_key options_key; /* the key of `build` and of the options that session_put_options writes */
+  content_key dims;        /* the key of the sizes and of the carried outputs that the options give */
   bool described;          /* whether the session has found or written the description in the model's folder */
   content_key last;        /* the key of the program that was looked for last */
   arena *mapped;           /* the arena on which a stored program is mapped while it is examined; otherwise NULL */
@@ -519,7 +519,8 @@ static void *write_all(void *data) {
 }
 
 /* Adds to the queue, and starts the writing thread if none is running.  A former thread that has marked itself as ended
- * (writing is false) is joined first, which does not block. */
+ * (writing is false) is joined first, which does not block.  If no thread can be started, the caller writes the program
+ * itself. */
 static void enqueue(compile_cache *c, storing *x) {
   storing **last = &c->queue;
   pthread_mutex_lock(&c->lock);

@@ -1,9 +1,10 @@
-/* compile_cache.h - what a session keeps in a cache folder: its model's description and programs.
+/* compile_cache.h - what a session keeps in a cache folder: its model's description, programs with their weights, and
+ * kernels.
  *
  * The key of a program contains everything on which it depends: the contents of the model and of the files beside it,
  * constants, shapes (and contents of inputs on which sizes depend), all options that the compiler uses, the processor,
  * the files of libonnx-xla and libonnx-xla-compiler, and the version of the target's kernel library.  If sizes depend
- * on what the model computes, there is no single program, and nothing is kept. */
+ * on what the model computes, there is no single program, and only kernels are kept. */
 #ifndef PLUGIN_SESSION_COMPILE_CACHE_H
 #define PLUGIN_SESSION_COMPILE_CACHE_H
 
@@ -28,20 +29,22 @@ const rt_program *compile_cache_find(session *s, const session_inputs *inputs, r
 /* Removes from the folder the program that compile_cache_find or compile_cache_find_general looked for last, because it
  * could not be used. */
 void compile_cache_forget(session *s);
-/* Stores the program.  A thread in the background does this; compile_cache_close waits for it, and logs the first
- * failure as a warning.  Does nothing in a forked child. */
+/* Stores the program.  A thread in the background does this, or the caller if no thread can be started.
+ * compile_cache_close waits for the thread, and logs the first failure as a warning.  Does nothing in a forked child.
+ */
 void compile_cache_put(session *s, const session_inputs *inputs, rt_tune tune, session_program *c);
 
-/* Adds kernels to the weight pool that were put into the cache's folder when any model was compiled with the same
- * options.  If there are many, only those that were used last are added.  They remain in the pool until its next
- * collection.  The caller has taken the turn (session_take_turn). */
+/* Adds to the weight pool the kernels that any model, compiled with the same options, has left in the cache's folder.
+ * If there are many, only those that were used last are added.  Kernels that no program retains remain in the pool
+ * until its next collection.  The caller has taken the turn (session_take_turn). */
 void compile_cache_map_kernels(session *s, rt_weight_pool *pool);
 /* Stores the first n code objects of a program as kernels for compile_cache_map_kernels.  Failures are treated as by
  * compile_cache_put.  Thread-safe. */
 void compile_cache_put_kernels(session *s, const rt_program *p, uint32_t n);
 
 /* Like compile_cache_find and compile_cache_put, for the model's programs for all sizes, which are numbered from 0.
- * They have no parameter `inputs`, since none of these programs depends on the contents of an input (rt_io.value). */
+ * The functions have no parameter `inputs`, since only programs that do not depend on the contents of an input
+ * (rt_io.value) are stored. */
 const rt_program *compile_cache_find_general(session *s, uint32_t number, arena *a);
 void compile_cache_put_general(session *s, uint32_t number, session_program *c);
 

@@ -12,9 +12,9 @@
 
 static const char library_name[] = "libonnx-xla-compiler.so";
 
-/* Finds the folder of the file that contains this code, a library or the program.  A program that was found in PATH
- * knows only its own name; the current folder must not be searched then, since its files may be somebody else's.
- * Returns false if the folder is not known. */
+/* Finds the folder of the file that contains this code, a library or the program.  For a program that was found in
+ * PATH, dladdr gives a name without a folder.  Its folder then comes from /proc/self/exe: the current folder must not
+ * be searched, since its files may be somebody else's.  Returns false if the folder is not known. */
 static bool own_folder(char folder[PATH_MAX]) {
   Dl_info self;
   bool known = dladdr((void *)(uintptr_t)session_version, &self) && self.dli_fname;
@@ -30,9 +30,9 @@ static bool own_folder(char folder[PATH_MAX]) {
   return slash != NULL;
 }
 
-/* Writes the k-th path at which the compiler library may be: beside this library (the build tree), in the package's
- * folder below it, or in the folder that was configured.  Returns false if there are no more paths; a path that is too
- * long is written as "". */
+/* Writes the k-th path at which the compiler library may be.  Relative to the folder of this library or program, these
+ * are the folder itself, .libs (the build tree), onnx-xla and ../lib/onnx-xla (the package); the last one is the folder
+ * that was configured.  Returns false if there are no more paths; a path that is too long is written as "". */
 static bool nth_path(size_t k, char path[PATH_MAX]) {
   static const char *const folders[] = {"", "/.libs", "/onnx-xla", "/../lib/onnx-xla"};
   enum { N_FOLDERS = sizeof folders / sizeof *folders };

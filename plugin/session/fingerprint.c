@@ -17,7 +17,8 @@ enum {
   MAX_CHUNKS = 1 << 16,
   SAMPLES = 64,
   SAMPLE_BYTES = 256,
-  SETTLED_SECONDS = 2, /* a file's ctime must be older than this, the coarsest resolution of any file system */
+  SETTLED_SECONDS = 2, /* the times of a file's last change must be older than this, the coarsest resolution of any file
+                          system */
   FINGERPRINT_SLOTS = 4096
 };
 

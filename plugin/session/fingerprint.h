@@ -7,8 +7,8 @@
  * A change of a file is always noticed, since it changes the file's ctime, which programs cannot set.  Only a change
  * that follows another within the resolution of the clock would leave the ctime the same; therefore a fingerprint is
  * not written before the ctime is more than two seconds in the past.  Files of the cache folder are excepted
- * (fingerprint_mark_whole), since they are never written to after they got their name.  In addition, samples of the
- * bytes, spread over the file, are compared. */
+ * (fingerprint_mark_whole), since they are never written to after they got their name.  In addition,
+ * content_key_of_file compares samples of the bytes, spread over the file. */
 #ifndef PLUGIN_SESSION_FINGERPRINT_H
 #define PLUGIN_SESSION_FINGERPRINT_H
 
@@ -47,8 +47,9 @@ bool fingerprint_same_file(const struct stat *a, const struct stat *b);
 void fingerprint_mark_whole(const fingerprints *c, int fd);
 bool fingerprint_is_whole(const fingerprints *c, int fd);
 /* fingerprint_mark_used records that a file of the cache folder was used, and fingerprint_last_used returns the time of
- * its last use in nanoseconds since the epoch.  The time is stored as the modification time of the file in which the
- * fingerprint is kept, since setting a time of the file itself would change its ctime. */
+ * its last use, or of its last writing if that is later, in nanoseconds since the epoch.  The time of the use is stored
+ * as the modification time of the file in which the fingerprint is kept, since setting a time of the file itself would
+ * change its ctime. */
 void fingerprint_mark_used(const fingerprints *c, int fd, const struct timespec *when);
 int64_t fingerprint_last_used(const fingerprints *c, const struct stat *st);
 

@@ -53,11 +53,11 @@ struct session {
   uint32_t n_carried;
   double load_seconds;
   rt_thread_pool *pool;
-  /* The lock guards the list of programs, their users, and `taken_by` (session_take_turn).  It is only held for short
-   * times, never while compiling or running. */
+  /* The lock guards the lists and the table of programs, `exact_reason`, `specialisation` and `taken_by`
+   * (session_take_turn).  It is only held for short times, never while compiling or running. */
   pthread_mutex_t lock;
-  program_list compiled;     /* the programs for one set of sizes, the newest first; all segments of a model
-                                count as one program */
+  program_list compiled;     /* the programs for one set of sizes, the newest first.  For a model that runs segment by
+                                segment, each has no rt_program: it stands for the segments (session_program.program) */
   program_list bindings;     /* the bindings of programs for all sizes, the last used first */
   session_program *generals; /* the list of programs for all sizes (programs.c) */
   uint32_t n_generals;
@@ -96,13 +96,13 @@ struct session {
   atomic_uint_fast64_t n_fresh_seeds;
 };
 
-/* Return the shape and the data of parameter k of a program.  A parameter is an input of the model, or behind these: a
- * size that is an element of an input (rt_io.told), or memory with room for a carried output. */
+/* Return the shape and the data of parameter k of a program.  The first parameters are the inputs of the model.  A
+ * further parameter is a size that is an element of an input (rt_io.told), or memory with room for a carried output. */
 shape session_param_shape(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
 const void *session_param_data(const session *s, const session_inputs *inputs, const rt_program *p, uint32_t k);
-/* Raises *inputs->room to at least what the program needs for these inputs. */
+/* Raises *inputs->room to at least what the program needs for these inputs.  Does nothing if inputs->room is NULL. */
 STATUS_MUST_USE status session_raise_room(const session *s, const session_inputs *inputs, const rt_program *p);
-/* Returns the number of carried outputs that the program writes in place; 0 for NULL. */
+/* Returns the number of carried outputs that the program writes in place; 0 if `p` is NULL. */
 uint32_t session_carried_in_place(const session *s, const rt_program *p);
 /* Returns the range of dimension d of an input (session_options.ranges), or NULL if it has none. */
 const dim_range *session_range_of(const session *s, const model_value *v, int d);
@@ -147,7 +147,7 @@ void session_free_programs(session *s);
 
 /* Returns true if the options allow programs for all sizes, which are never tuned. */
 bool session_allows_general(const session *s);
-/* Returns true if the inputs `told`, the model and the options together leave the size of a dimension open. */
+/* Returns true if neither the inputs `told`, the model nor options.dims give the size of some dimension. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
 /* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  The
  * caller has the turn (session_take_turn). */
@@ -159,8 +159,8 @@ void session_add_general(session *s, session_program *c);
  * none was tried.  `refused` may be NULL; otherwise *refused must be NULL before the call.  The caller has the turn. */
 STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
-/* Returns the inputs for which a program without open sizes was compiled: its shapes, and the contents that decide
- * sizes. */
+/* Returns the inputs for which a program without open sizes was compiled or bound: its shapes, and the contents that
+ * decide sizes. */
 session_inputs session_inputs_of(arena *a, const rt_program *p);
 
 /* Writes a line to the session's log, if there is one. */

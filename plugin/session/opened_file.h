@@ -10,7 +10,7 @@ typedef enum opened_kind { OPENED_MODEL, OPENED_HLO, OPENED_IMAGE } opened_kind;
 typedef struct opened_file {
   const char *path;     /* NULL means the caller has the bytes in memory */
   opened_kind kind;     /* a .oxla file is recognised when it is opened, HLO text only when it is mapped */
-  const uint8_t *bytes; /* the contents, mapped or copied; NULL before opened_file_map */
+  const uint8_t *bytes; /* the contents: mapped or copied by opened_file_map, and NULL before; or the caller's bytes */
   size_t size;
   content_key key; /* the key of the bytes, after opened_file_find_key */
   int fd;          /* -1 means closed, or in memory */

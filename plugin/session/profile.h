@@ -27,7 +27,7 @@ typedef struct run_profile_row {
 typedef struct run_profile_group {
   const char *name;
   const char *operator_name; /* the operator of a node; "" for other groups */
-  uint32_t count;            /* the number of thunks, or of nodes */
+  uint32_t count;            /* the number of thunks; in a group for an operator, that of nodes */
   double seconds, share;
 } run_profile_group;
 

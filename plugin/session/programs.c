@@ -320,8 +320,9 @@ void session_free_programs(session *s) {
 
 /* --- carried outputs (oxla_options.carried) ---
  *
- * A program for all sizes may write carried outputs in place.  For each such output it has a parameter after those of
- * the inputs: the memory of the output, which has room for more elements than the output has now. */
+ * A program may write carried outputs in place.  For outputs that grow, only a program for all sizes can do so.  For
+ * each of them it has a parameter after those of the inputs: the memory of the output, which has room for more elements
+ * than the output has.  An output that does not grow is written to the memory of its input. */
 
 /* Returns the pair whose output is carried in parameter k of the program, or NULL. */
 static const compiler_carry *pair_of(const session *s, const rt_program *p, uint32_t k) {
@@ -487,7 +488,8 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   return NULL;
 }
 
-/* Sets *out to NULL, and *refused to the reason, if the program does not serve these sizes. */
+/* Binds a program for all sizes to these shapes.  If the program does not serve them, *out stays as it is and *refused
+ * becomes the reason. */
 static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out,
                        status *refused) {
   rt_binding *b = NULL;

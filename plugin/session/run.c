@@ -104,7 +104,7 @@ static status place_results(session *s, const rt_program *p, const void *const *
     bool kept = session_keeps_output(s, p, k);
     o->shape = result_shape(io, kept);
     if (kept) {
-      /* memory with room that belongs to the run; it is not passed to the caller as data */
+      /* the memory of the carried input, which the caller has passed; o->data does not return it */
       results[k] = (void *)(uintptr_t)params[io->carried - 1];
       o->data = NULL;
       continue;
@@ -123,8 +123,8 @@ static status place_results(session *s, const rt_program *p, const void *const *
   return NULL;
 }
 
-/* Makes outputs of dynamic size as small as the sizes that the run computed, and copies what could not be written to
- * the caller's memory. */
+/* Makes outputs of dynamic size as small as the sizes that the run computed, and copies to the caller's memory the
+ * outputs that could not be written there directly. */
 static status deliver_outputs(const rt_program *p, session_output *outputs, void *const *results) {
   int64_t extents[SHAPE_MAX_RANK];
   for (uint32_t k = 0; k < p->n_results && !p->results[k].is_size; k++) {

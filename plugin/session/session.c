@@ -320,8 +320,8 @@ static bool has_values(const rt_program *p) {
   return has;
 }
 
-/* Compiles the model for all sizes, with the sizes of the inputs as hints, and binds the program to these
- * sizes.  c->out remains NULL if that is not possible. */
+/* Compiles the model for all sizes, with the sizes of the inputs as hints, and binds the program to these sizes.  Fails
+ * if the model cannot be compiled for all sizes.  c->out remains NULL if the program cannot be bound. */
 static status compile_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   double start = clock_seconds();
@@ -354,7 +354,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
 }
 
 /* Calls compile_general if a program for all sizes is wanted.  If the model cannot be compiled for all sizes, this is
- * an error only if options.keep_open requires such a program; otherwise s->exact_reason is set. */
+ * an error only if options.keep_open requires such a program, or if memory or time ran out; otherwise s->exact_reason
+ * is set. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;

@@ -37,7 +37,8 @@ typedef struct session_options {
    * backend.  All other options are for both backends. */
   const char *fallback;
   rt_compile_options compile; /* threads may be 0, which means all cores */
-/* The texts from which compile.tune and compile.numerics.reduced_precision are set; NULL means the default. */
+/* The members `tune` and `precision`, from which compile.tune and compile.numerics.reduced_precision are set,
+ * `specialise` and `program_memory`.  NULL or 0 means the default. */
 #define SESSION_OPTION(key, scope, type, name, ...) rt_option_##type name;
 #include "runtime/program/compile_options.def"
   const char *cache;        /* the cache folder; NULL means the default of session_cache_folder; "" means none */
@@ -188,7 +189,7 @@ bool session_program_needs_contents(const session_program *c);
  * written to memory that the session allocates (`own`), on the host. */
 typedef struct session_output {
   shape shape;
-  void *data;  /* either `given` or `own` */
+  void *data;  /* either `given` or `own`; NULL if session_keeps_output returns true */
   void *given; /* memory of the caller, of exactly the output's size, or NULL */
   size_t given_bytes;
   /* Whether `given` is exactly the memory of one input, which no other input or output overlaps.  The output is then
@@ -206,11 +207,10 @@ STATUS_MUST_USE status session_output_reserve(session *s, session_output *o, siz
 /* Frees o->own. */
 void session_output_finish(session *s, session_output *o);
 
-/* Runs the model.  An output for which session_keeps_output returns true is written to the memory of its
- * input's value, which has *room elements along the dimension along which the output grows; `given` must then
- * be NULL. `inputs` must have a value for each input of the model; shapes are only needed if c->program is NULL.
- * `outputs` has an entry for each output of the model. `seed` is for random operators; NULL means a new one
- * for each run. */
+/* Runs the model.  An output for which session_keeps_output returns true is written to the memory of its input's value,
+ * which has *room elements along the dimension along which the output grows; `given` must then be NULL. `inputs` must
+ * have a value or a device value for each input of the model; shapes are only needed if c->program is NULL.  `outputs`
+ * has an entry for each output of the model. `seed` is for random operators; NULL means a new one for each run. */
 STATUS_MUST_USE status session_run(session *s, const session_program *c, const uint64_t *seed,
                                    const session_inputs *inputs, session_output *outputs);
 /* Returns the shape of output k as far as it is known from compiling, with -1 for dimensions that only a run
@@ -242,7 +242,7 @@ bool session_compiler_path(char path[PATH_MAX]);
 const rt_device *session_device(const session *s);
 /* Returns the name of the backend that is used if none is asked for. */
 const char *session_default_backend(void);
-/* Finds a backend's target.  For backends other than the default one this opens the compiler library. */
+/* Finds a backend's target.  For backends other than cpu and gpu this opens the compiler library. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
 /* Returns text such as "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */

@@ -118,7 +118,8 @@ static void let_runs_begin(const specialisation *x) {
   }
 }
 
-/* An rt_background.await_idle function. */
+/* An rt_background.await_idle function.  Cancels the specialisation if its measurements have waited too long for runs
+ * to end (session.patience). */
 static uint64_t await_idle(void *data) {
   specialisation *x = data;
   session *s = x->s;
@@ -360,9 +361,9 @@ static bool may_tune(const session *s, const session_program *c) {
   return tunes(s) && c->untuned && c->program && !c->elsewhere;
 }
 
-/* Returns true if no tuning of the session has begun yet, except for a binding of a program for all sizes from the
- * cache.  If the sizes of that binding had come often in an earlier process, the cache would have a tuned program for
- * them, too. */
+/* Returns true if no tuning of the session has begun yet.  But for a binding of a program for all sizes from the cache,
+ * the function always returns false: if the sizes of this binding had come often in an earlier process, the cache would
+ * have a tuned program for them, too. */
 static bool is_first(const session *s, const session_program *c) {
   return !s->specialisation && !(c->general && c->from_cache);
 }

@@ -49,7 +49,8 @@ typedef struct content_store_entry {
 } content_store_entry;
 
 /* Maps a program's file, and the file of weights on which it is based, until the arena is destroyed.  Marks both files
- * as used.  Returns NULL if one of them does not exist or is damaged; a damaged file is removed. */
+ * as used.  Returns NULL if one of them does not exist or is damaged.  A damaged file is removed, and so is a program
+ * without its weights. */
 rt_image *content_store_get(content_store *c, arena *a, content_key model, content_key program);
 /* Like content_store_get, for the file of weights that the model's programs share. */
 rt_image *content_store_get_weights(content_store *c, arena *a, content_key model, content_key weights);
@@ -76,8 +77,9 @@ void content_store_list(const content_store *c, arena *a, content_store_entry **
 /* Removes the file of entry k of the list.  If no other entry of the list is of the same model, the description and the
  * folder of the model are removed, too. */
 void content_store_drop(const content_store *c, const content_store_entry *entries, uint32_t n, uint32_t k);
-/* Removes the files that were not used for the longest time until the rest has at most `bytes` bytes.
- * Also removes temporary files of processes that ended while they wrote them. */
+/* Removes the files that were not used for the longest time until the rest has at most `bytes` bytes.  Also removes
+ * temporary files that are so old that the processes that wrote them must have ended.  Does nothing if another process
+ * is trimming the folder. */
 void content_store_trim(const content_store *c, uint64_t bytes);
 
 #endif

@@ -196,7 +196,8 @@ enum { COMPILER_ABI = 17 };
 
 typedef struct compiler_api {
   uint32_t abi;
-  void (*adopt_guard)(const guard_owner *other); /* the compiler library's copy of guard_adopt */
+  void (*adopt_guard)(const guard_owner *other); /* the compiler library's copy of guard_adopt, which the main library
+                                                    calls with its own guard */
   const char *versions;                          /* text with the versions of LLVM and of the libraries */
   int ir_version, opset_version;                 /* the newest versions of ONNX and ai.onnx that can be read */
   /* Opens a model from bytes, which are borrowed.  `path` is the path of the file that contains them, which must be

@@ -10,7 +10,7 @@ typedef struct interpreted_node {
   interpreter_site *site;
   onnx_frame *outer;
   size_t number;               /* the node's index in `outer` */
-  const Onnx__NodeProto *node; /* references to attributes of a function are replaced (onnx_node_bind) */
+  const Onnx__NodeProto *node; /* references to attributes of the function around it are replaced (onnx_node_bind) */
 } interpreted_node;
 
 /* Returns true if the node has an input k with a value. */
@@ -31,8 +31,8 @@ typedef struct interpreter_body {
   const Onnx__GraphProto *graph;
 } interpreter_body;
 
-/* Finds the subgraph in the attribute of that name. `which` is its number among the node's bodies (interpreter_site).
- */
+/* Finds the subgraph in the node's attribute `attribute`.  `which` is the number of the subgraph among the node's
+ * bodies (interpreter_site). */
 STATUS_MUST_USE status interpreter_find_body(const interpreted_node *n, const char *attribute, int which,
                                              interpreter_body *out);
 /* Runs the body once.  `step` is the number of the loop's iteration, or -1 if the node is not a loop.  Takes

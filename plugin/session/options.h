@@ -6,7 +6,7 @@
 #include "plugin/session/session.h"
 #include "runtime/program/program.h"
 
-/* Replaces the strings among the values of these options by copies on the arena. */
+/* Replaces each text among the options of `o` that compile_options.def lists by a copy on the arena. */
 void session_copy_options(arena *a, session_options *o);
 
 /* Appends the options on which compiled programs depend: those that the table marks in_key. */

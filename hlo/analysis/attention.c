@@ -64,8 +64,8 @@ static hlo_value behind_views(hlo_attention *a, hlo_value v, unsigned views) {
   return shown;
 }
 
-/* Returns true if an instruction that is not in a->members uses i.  A free user (hlo_is_free), such as a broadcast, is
- * copied into its own users, so these count instead. */
+/* Returns true if i is a root, or if an instruction that is not in a->members uses i.  A free user (hlo_is_free), such
+ * as a broadcast, is copied into its own users, so that those count instead. */
 static bool escapes(const hlo_attention *a, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *u = i->uses[k].user;

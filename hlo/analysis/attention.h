@@ -28,7 +28,7 @@ typedef struct hlo_attention {
   hlo_instr *root;         /* pv, or a transpose of its result */
   dim batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n), which may be symbolic */
   uint32_t n;
-  /* The instructions of the fusion.  Of these, only `root` is used by other instructions. */
+  /* The instructions of the fusion.  Only the result of `root` is used by instructions that are not members. */
   hlo_instr *members[HLO_ATTENTION_MEMBERS];
 } hlo_attention;
 

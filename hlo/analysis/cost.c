@@ -58,8 +58,8 @@ static int64_t operations_of(const hlo_instr *i) {
 
 /* --- bytes --- */
 
-/* Returns the bytes of operand k that `i` reads.  Slices and gathers read no more than the size of their result;
- * updates read only the update. */
+/* Returns the bytes of operand k that `i` reads.  Slices and gathers read no more of the array than the size of their
+ * result; dynamic-update-slice does not read the array that it updates. */
 static int64_t read_bytes(const hlo_instr *i, uint32_t k) {
   int64_t all = bytes_of(hlo_shape(i->operands[k]));
   switch (i->op) {

@@ -4,10 +4,10 @@
 
 #include "hlo/ir/ir.h"
 
-/* Returns true if the body of a while certainly runs a number of times that depends on constants and sizes
- * only: if the condition is counter < bound, where the body adds 1 to the counter.  Sets *trips to that
- * number, which may be symbolic.  A loop with this number of iterations can run without computing its
- * condition. */
+/* Returns true if it is known before the run how often the body of `loop`, a while, runs, and sets *trips to that
+ * number, which may be symbolic.  For this the condition must be counter < bound, the body must add 1 to the counter,
+ * and both the bound and the first value of the counter must be constants or sizes.  Such a loop can run without
+ * computing its condition, since the condition has no effects. */
 bool hlo_loop_trips(const hlo_instr *loop, dim *trips);
 
 #endif

@@ -51,7 +51,7 @@ static bool maps_elements(const hlo_instr *i, uint32_t operand) {
   }
   switch (i->op) {
     case HLO_BROADCAST: return keeps_order(i);
-    case HLO_BITCAST: /* as many elements, so each of them becomes one */ return true;
+    case HLO_BITCAST: /* operand and result have equally many elements (checked above) */ return true;
     case HLO_DYNAMIC_UPDATE_SLICE:
     case HLO_SCATTER: /* elements that are not updated stay */ return operand == 0;
     default: return hlo_is_position_wise(i);

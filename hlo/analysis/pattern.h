@@ -12,8 +12,9 @@
  *
  * Captured values are stored in ordinary variables.  All combinations of operand orders and alternatives are tried, so
  * that a later part of the pattern can reject what an earlier part chose.  When a choice is given up, its captures are
- * undone: if hlo_match returns false, all variables have the values that they had before the call.  If it returns true,
- * the variables of alternatives that were not taken have the values from before the call.
+ * undone: if hlo_match returns false, all captures have the values that they had before the call.  If it returns true,
+ * the captures of alternatives that were not taken have the values from before the call.  (What P_IF and P_SPLAT write
+ * is not undone.)
  *
  * One attempt looks at no more values than the pattern has nodes, and at the instructions that a P_BEHIND follows. Each
  * P_COMMUTE and each P_EITHER can double the number of attempts, so a pattern with k of them takes at most 2^k

@@ -5,7 +5,7 @@
 
 #include "hlo/ir/ir.h"
 
-/* Returns how many elements from the front of each sorted line are read, or INT64_MAX if all are. */
+/* Returns how many elements from the front of each sorted line are read, or INT64_MAX if all of them may be. */
 int64_t hlo_sorted_front(const hlo_instr *sort);
 
 #endif

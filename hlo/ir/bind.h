@@ -20,7 +20,8 @@ STATUS_MUST_USE status hlo_bind_sizes(hlo_module *m, dim_value_fn *value, void *
  * returns for it. */
 void hlo_map_dims(hlo_module *m, dim (*map)(void *data, dim d), void *data);
 
-/* Return true if no shape and no attribute of the module, or of the instruction, contains a symbol. */
+/* Return true if no shape and no attribute of the module, or of the instruction, contains a symbol.  An instruction
+ * `sizes` counts as containing one. */
 bool hlo_is_static(const hlo_module *m);
 bool hlo_instr_is_static(const hlo_instr *i);
 

@@ -83,7 +83,8 @@ hlo_value hlo_concatenate(hlo_builder *b, uint32_t n, const hlo_value *xs, int64
 hlo_value hlo_dynamic_slice(hlo_builder *b, hlo_value x, hlo_value starts, const dim *sizes); /* starts is s64[rank] */
 hlo_value hlo_dynamic_update_slice(hlo_builder *b, hlo_value x, hlo_value update, hlo_value starts);
 
-typedef struct hlo_gather_dims { /* the names are StableHLO's; each list has as many entries as its n_ member says */
+typedef struct hlo_gather_dims { /* the names are StableHLO's; each list has as many entries as its n_ member says
+                                    (n_batch for both lists of batch dimensions) */
   uint32_t n_offset, n_collapsed, n_batch, n_map;
   const int64_t *offset, *collapsed, *operand_batch, *indices_batch, *map;
   int64_t index_vector_dim;
@@ -147,7 +148,8 @@ void hlo_while(hlo_builder *b, hlo_computation *condition, hlo_computation *body
  * branch).  Each branch takes all args.  `out` are the results, which are the roots of the branch that is taken. */
 void hlo_conditional(hlo_builder *b, hlo_value index, uint32_t n_branches, hlo_computation **branches, uint32_t n,
                      const hlo_value *args, hlo_value *out);
-/* Builds a composite: a call to `decomposition`, a computation of the same module, under a name of composites.def. */
+/* Builds a composite, which calls `decomposition`, a computation of the same module.  The row of `name` in
+ * composites.def says what the operands, ints and floats are. */
 void hlo_composite(hlo_builder *b, const char *name, hlo_computation *decomposition, uint32_t n, const hlo_value *args,
                    uint32_t n_ints, const int64_t *ints, uint32_t n_floats, const double *floats, hlo_value *out);
 

@@ -27,8 +27,8 @@ bool hlo_constant_sizes(const dim_table *t, int n, const dim *elements, int64_t 
 /* Returns a literal of that shape with the integers in values[]. */
 literal hlo_sizes_literal(arena *a, shape s, const int64_t *values);
 
-/* Returns a constant if all elements are constants, otherwise an instruction `sizes`.  The result has element type
- * `type` and n elements, or is a scalar if n is -1. */
+/* Returns a constant if all elements are constants and there are at most HLO_MAX_SIZES of them, otherwise an
+ * instruction `sizes`.  The result has element type `type` and n elements, or is a scalar if n is -1. */
 hlo_value hlo_sizes(hlo_builder *b, dtype type, int n, const dim *elements);
 
 #endif

@@ -165,8 +165,8 @@ status hlo_infer(hlo_instr *i) {
 
 /* --- clones --- */
 
-/* Returns the copy of c in module `to`.  `copies` maps names to the copies that were made before for the same clone, so
- * that a computation with several callers is copied once. */
+/* Returns the copy of c in module `to`.  `copies` maps the names of computations to the copies that the same cloning
+ * has made already, so that a computation with several callers is copied once. */
 static hlo_computation *clone_computation(hlo_module *to, const hlo_computation *c, str_map *copies);
 
 /* Returns a copy of an attribute for module `to`.  Literals are copied without their elements, which both copies share

@@ -1,10 +1,10 @@
 /* ir.h - HLO: modules of computations of instructions over typed arrays.
  *
- * An instruction has n operands and n results.  A value is an instruction with the number of one of its results; there
- * is no tuple type.  A computation is closed: it can use only its own parameters.  It is a list of instructions in
- * topological order with n parameters, which come first and in order, and n roots.  Everything is on the module's
- * arena; an instruction that is removed is unlinked, and its memory is freed with the module.  Only one thread at a
- * time may change a module. */
+ * An instruction has any number of operands and of results.  A value is an instruction with the number of one of its
+ * results; there is no tuple type.  A computation is a list of instructions in topological order.  Its parameters come
+ * first and in order, and its roots are the values that it returns.  It is closed: its instructions use only values of
+ * the computation itself.  Everything is on the module's arena; an instruction that is removed is unlinked, and its
+ * memory is freed with the module.  Only one thread at a time may change a module. */
 #ifndef HLO_IR_IR_H
 #define HLO_IR_IR_H
 
@@ -182,17 +182,18 @@ struct hlo_computation {
   uint32_t n_ids; /* set by hlo_number; all ids are less than this */
 };
 
-/* Says whether a root is the size of another root, number `result`, along dimension `axis`.  The shape of root `result`
- * has only an upper bound there.  Its first elements along `axis` are defined, as many as the value of the size root
- * says.  For an ordinary root, which is no size, `axis` is -1.  Size roots come after all ordinary ones. */
+/* Says whether a root is the size of another root.  If `axis` is -1, it is an ordinary root.  Otherwise its value is
+ * the size of root number `result` along dimension `axis`: the shape of that root has only an upper bound there, and
+ * the value says how many of its elements along `axis`, from the first on, are defined.  Size roots come after all
+ * ordinary ones. */
 typedef struct hlo_size_of {
   uint32_t result;
   int axis;
 } hlo_size_of;
 
-/* Says that a root is the next value of a parameter of the same shape, as keys and values of past tokens are: whoever
- * runs the module may pass the same memory for both.  If `axis` is not negative, the shape has room for more than the
- * true value, which is the first `length` elements along that axis; the others are undefined. */
+/* Says that a root is the next value of a parameter of the same shape, as keys and values of past tokens are.  Whoever
+ * runs the module may pass the same memory for both.  If `axis` is not negative, the shape has more room than the value
+ * needs: only the first `length` elements along that axis are defined. */
 typedef struct hlo_carried {
   int64_t parameter; /* -1 if the root is not carried */
   int axis;
@@ -319,10 +320,11 @@ static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
 static inline const hlo_instr *hlo_next_concurrent(const hlo_instr *i) {
   return i->next && i->next->concurrent ? i->next : NULL;
 }
-/* Returns true if operation, attributes, shapes and config are equal.  Operands and source are not compared. */
+/* Returns true if operation, attributes, shapes, config and the number of operands are equal.  The operands themselves
+ * and the source are not compared. */
 bool hlo_same_operation(const hlo_instr *a, const hlo_instr *b);
-/* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  It may differ from process
- * to process, like the other hashes here. */
+/* Returns a hash that is equal for instructions for which hlo_same_operation returns true.  Like the other hashes here,
+ * it may differ from process to process. */
 uint64_t hlo_operation_hash(const hlo_instr *i);
 /* Returns a hash of h and the attributes of i. */
 uint64_t hlo_attrs_hash(uint64_t h, const hlo_instr *i);

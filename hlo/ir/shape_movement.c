@@ -255,9 +255,9 @@ static void batch_dims(const hlo_instr *i, dim *out) {
   }
 }
 
-/* Checks the sizes of a gather's slices, and writes those that the result has to window[].  Slices have size 1 along
- * collapsed and batch dimensions.  A collapsed dimension must not be empty, since one element along it is always read.
- * A batch dimension may be empty, since then nothing is read. */
+/* Checks the sizes of a gather's slices.  Slices must have size 1 along collapsed and batch dimensions.  The sizes
+ * along all other dimensions are extents of the result, and are written to window[].  A collapsed dimension must not be
+ * empty, since a slice takes one element along it.  A batch dimension may be empty, since then there are no slices. */
 static status check_slice_sizes(const hlo_instr *i, dim_table *dims, const gather_parts *p, dim *window) {
   const shape *x = shape_of(i, 0);
   TRY(shape_need_count(i, HLO_ATTR_SIZES, x->rank));

@@ -7,9 +7,10 @@
  * is checked by the rules.
  *
  * Dimensions may be symbolic expressions.  The functions dim_* compute with them.  dim_equal decides whether two of
- * them are equal: by their handles, or by their hints, for which it adds a guard.  If two that must be equal are not,
- * the result is STATUS_INVALID_MODEL for constants, otherwise STATUS_UNSUPPORTED.  But if it cannot be decided whether
- * one extent is at most another, the check succeeds, and is made again when all dimensions are constants.
+ * them are equal by comparing their handles or else their hints; in the second case it adds a guard.  If two dimensions
+ * that must be equal are not, the error is STATUS_INVALID_MODEL if both are constants, otherwise STATUS_UNSUPPORTED.
+ * If it cannot be decided whether one extent is at most another, the check succeeds, and is made again when all
+ * dimensions are constants; shape_need_window, which asks the hints, is an exception.
  *
  * A message names the rule and the shapes; the caller adds the instruction in front of it. */
 #ifndef HLO_IR_SHAPE_RULES_H
@@ -59,10 +60,11 @@ STATUS_MUST_USE status shape_need_equal(dim_table *dims, const char *what, int d
 /* Returns an error unless all dims of the two shapes are equal. */
 STATUS_MUST_USE status shape_need_same_dims(dim_table *dims, const char *x_name, const shape *x, const char *y_name,
                                             const shape *y);
-/* Returns an error if the extent x is known to be greater than `limit`. */
+/* Returns an error if x is negative, or DIM_OVERFLOW, or known to be greater than `limit`. */
 STATUS_MUST_USE status shape_need_fits(dim_table *dims, const char *what, int dimension, dim x, dim limit);
-/* Like shape_need_fits, for a window of x elements of an array of `limit`, whose position is computed.  If nothing but
- * the hints tells that it fits, this adds a guard, since a larger window would reach beyond the array. */
+/* Like shape_need_fits, for a window of x elements within `limit` elements, whose position is computed in the run.  If
+ * x and `limit` have hints, these are asked as well: the answer becomes a guard, and it is an error if the window does
+ * not fit, since it would reach beyond the array. */
 STATUS_MUST_USE status shape_need_window(dim_table *dims, const char *what, int dimension, dim x, dim limit);
 /* Returns an error unless the attribute is one dimension of an array of that rank. */
 STATUS_MUST_USE status shape_need_dimension(const hlo_instr *i, hlo_attr_id id, int rank);
@@ -77,8 +79,8 @@ STATUS_MUST_USE status shape_need_reducer(const hlo_instr *i, dim_table *dims, u
 /* Checks a result with shape_check. */
 STATUS_MUST_USE status shape_finish(const hlo_instr *i, const shape *result);
 /* Returns the extent of d with `low` and `high` elements around it and `interior` elements between each two of its
- * elements.  If it is negative, returns DIM_OVERFLOW.  If there are interior elements and d is an expression, the
- * answer whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
+ * elements.  Returns DIM_OVERFLOW if that extent is negative or too large.  If there are interior elements and d is an
+ * expression, the answer whether d is 0 becomes a guard; a d without a hint is assumed not to be 0. */
 dim shape_pad_dim(dim_table *dims, dim d, int64_t low, int64_t high, int64_t interior);
 
 #endif

@@ -33,8 +33,8 @@ STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carr
 /* Marks each root that is a parameter of the same shape after one or more updates (dynamic-update-slice, scatter) as
  * carried in that parameter.  If several roots update the same parameter, only the first is marked.  If any root of the
  * module is carried already, nothing is done.  Whoever runs the module may then pass the same memory for the root and
- * for the parameter.  If their memories differ, the parameter is first copied to that of the root, which costs no more
- * than an update that is not in place. */
+ * for the parameter.  If root and parameter have different memory, the parameter is first copied to the memory of the
+ * root, which costs no more than an update that is not in place. */
 void hlo_carry_updates(hlo_module *m);
 
 #endif

@@ -1,5 +1,6 @@
-/* text.h - modules as text, version HLO_TEXT_VERSION: deterministic, and print(parse(text)) is `text` again, byte for
- * byte, for whatever hlo_print wrote with the same options.  The grammar is in hlo/text/GRAMMAR.md.
+/* text.h - modules as text, version HLO_TEXT_VERSION.  The same module always gives the same text.  If a text that
+ * hlo_print wrote is parsed and printed again with the same options, the result is the same text, byte for byte.  (A
+ * text with elided literals cannot be parsed.)  The grammar is in hlo/text/GRAMMAR.md.
  *
  *   onnx-xla hlo 1
  *   module "net" {
@@ -14,8 +15,8 @@
  *     }
  *   }
  *
- * Input may also hold comments (// to the end of the line), attributes in any order, and names instead of numbers
- * (%x). */
+ * Input may also hold comments (// to the end of the line), attributes in any order, and names instead of numbers (%x).
+ */
 #ifndef HLO_TEXT_TEXT_H
 #define HLO_TEXT_TEXT_H
 
@@ -54,8 +55,8 @@ STATUS_MUST_USE status hlo_print(arena *a, const hlo_module *m, const hlo_print_
 const char *hlo_instr_text(arena *a, const hlo_instr *i);
 
 typedef struct hlo_parse_options {
-  /* Returns the bytes of blob(k) with that shape, aligned to the element and valid as long as the module.  If it is
-   * NULL, blobs are refused. */
+  /* Sets *bytes to the elements of blob(number), whose shape is *s.  They must be aligned to the element and live as
+   * long as the module.  If the function is NULL, blobs are refused. */
   status (*blob)(void *data, uint64_t number, const shape *s, const void **bytes);
   void *blob_data;
   /* The limit in bytes for the elements of all splats together, whose text is shorter than their elements; 0

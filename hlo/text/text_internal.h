@@ -37,8 +37,8 @@ typedef struct text_in {
 } text_in;
 
 void text_skip(text_in *in);
-/* If the text comes next, these move after it and return true; otherwise they return false.  text_accept_word also
- * returns false if a letter, a digit or '_' follows the word. */
+/* If the text or word comes next, text_accept and text_accept_word move after it and return true; otherwise they return
+ * false.  text_accept_word also returns false if a letter, a digit or '_' follows the word. */
 bool text_accept(text_in *in, const char *text);
 bool text_accept_word(text_in *in, const char *word);
 STATUS_MUST_USE status text_expect(text_in *in, const char *text);

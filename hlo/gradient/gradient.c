@@ -10,7 +10,8 @@
 enum { INSTRUCTIONS_MAX = 1 << 21 };
 
 /* The rule of each operation, except those elementwise operations of one operand that unary_rows of math.c lists.
- * Operations whose results are not floats need no rule.  Any other operation without a rule is an error. */
+ * Operations whose results are not floats need no rule.  To differentiate any other operation without a rule is an
+ * error. */
 static hlo_gradient_rule *const rules[HLO_OP_COUNT] = {
     [HLO_CONDITIONAL] = hlo_gradient_conditional,
     [HLO_WHILE] = hlo_gradient_while,
@@ -177,8 +178,8 @@ static bool has_complex(const hlo_instr *i) {
   return found;
 }
 
-/* Inlines the composites among the instructions of the tape that depend on an x, since composites have no rules.
- * Returns true if there were any. */
+/* Inlines the composites among the instructions of the tape that depend on an x, since composites have no rules, and
+ * replaces their results in ys[n_ys].  Returns true if there were any. */
 static bool inline_composites(const hlo_tape *t, uint32_t n_ys, hlo_value *ys) {
   bool found = false;
   for (uint32_t at = 0; at < t->n; at++) {

@@ -1,7 +1,7 @@
 /* assign_kernels.c - the target chooses the config of each instruction.
  *
- * Requires: a module that the target's other passes have prepared.  Keeps: everything but configs, and except that a
- * computation with several callers is copied for each of them.  Breaks: nothing. */
+ * Requires: a module that the target's other passes have prepared.  Keeps: everything but configs; but a computation
+ * that several loops or branches call is copied for each of them.  Breaks: nothing. */
 #include "hlo/ir/flatten_calls.h"
 #include "hlo/passes/pass.h"
 

@@ -8,8 +8,8 @@
 #include "hlo/ir/builder.h"
 #include "hlo/ir/fold_sizes.h"
 
-/* Returns the concatenation that appends to parameter c->parameter and gives root c->root, or NULL if the
- * root is not such a concatenation. */
+/* Returns the concatenation that appends to parameter c->parameter and gives root c->root.  Returns NULL if the root is
+ * not such a concatenation, or if the parameter has other uses. */
 static hlo_instr *find_concatenation(const hlo_module *m, const hlo_carry *c) {
   const hlo_computation *entry = m->entry;
   hlo_instr *i = entry->roots[c->root].def, *past = entry->params[c->parameter];
@@ -72,7 +72,8 @@ static status rewrite(hlo_module *m, const hlo_carry *c, hlo_instr *concatenatio
   return NULL;
 }
 
-/* Gives the capacity a hint if the length has one, and adds the guard that the length is at most the capacity. */
+/* If the length has a hint, gives the capacity a hint that is at least twice as large.  Adds the guard that the length
+ * is at most the capacity. */
 static void guard_capacity(dim_table *t, dim capacity, dim length) {
   int64_t hint, wanted;
   if (dim_hint(t, length, &wanted)) {

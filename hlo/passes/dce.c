@@ -9,8 +9,8 @@
  * a conditional that no branch uses. */
 #include "hlo/passes/rewrite.h"
 
-/* Removes the instructions that have no user and no effect and are no roots, and returns true if there were any.  Walks
- * backwards, so that every user is visited before its operands; this takes linear time. */
+/* Removes the instructions, other than parameters, that have no user and no effect and are no roots.  Returns true if
+ * there were any.  Walks backwards, so that every user is visited before its operands; this takes linear time. */
 static bool remove_dead(hlo_computation *c, arena *scratch) {
   uint32_t *roots = hlo_count_roots(c, scratch);
   bool changed = false;
@@ -44,8 +44,8 @@ static uint32_t find_unused(const hlo_instr *i, bool *used) {
 
 /* --- while --- */
 
-/* The instructions of a while's body that are needed: those on which an effect depends, or the root of a carried value
- * that is used. */
+/* The instructions of a while's body that are needed: those on which an effect or the next value of a needed carried
+ * value depends. */
 typedef struct liveness {
   hlo_computation *body;
   bool *used;   /* for each carried value: whether it is needed */
@@ -61,8 +61,8 @@ static void mark(liveness *l, hlo_instr *i) {
   }
 }
 
-/* Completes used[]: a carried value is also used if an effect, or the next value of a used carried value, depends on
- * it. */
+/* Completes used[]: a carried value is also needed if an effect, or the next value of a needed carried value, depends
+ * on it. */
 static void close_carried(liveness *l) {
   for (uint32_t k = 0; k < l->body->n_roots; k++) {
     if (l->used[k]) {

@@ -1,7 +1,7 @@
-/* dot_merger.c - dots of one operand and several constant weights become one dot of the concatenated weights,
- * and slices of its result replace their results.  Examples are the projections of a transformer to
- * queries, keys and values.  A bias after each dot becomes one bias.  One kernel reads the common operand
- * once, and is started once.
+/* dot_merger.c - dots of one operand and several constant weights become one dot of the concatenated weights, and
+ * slices of its result replace their results.  Examples are the projections of a transformer to queries, keys and
+ * values.  The biases that are added to the dots become one bias.  So one kernel is started instead of several, and
+ * reads the common operand once.
  *
  * Order: after batch_norm, which merges factors into weights and biases, and before attention, whose kernel reads the
  * slices in place.  Requires: no dead instructions, which would count as users.  Keeps: results, except that a target
@@ -99,7 +99,7 @@ static bool is_bias(hlo_value v, int64_t n) {
   return hlo_splat_of(v, &splat) || (l && last && shape_elements(&l->shape) == n);
 }
 
-/* Returns true if the result of the dot can be a slice of a wider one. */
+/* Returns true, and sets *p, if `i` is a dot whose result, with its bias, can be a slice of a wider dot's result. */
 static bool find_projection(const search *s, hlo_instr *i, projection *p) {
   if (!has_constant_weights(i)) {
     return false;

@@ -29,9 +29,9 @@ static void inline_one(hlo_instr *i, arena *scratch) {
   hlo_remove(i);
 }
 
-/* Walks the computations that run, and repeats this with those that inlining has added, which are bodies of loops in
- * decompositions.  The decomposition shares them with the inlined copy, but has no callers any more when they are
- * changed. */
+/* Walks the computations that run, and repeats this with those that inlining has added, which are bodies of loops and
+ * branches in decompositions.  Such a body is shared by the decomposition and its inlined copy.  When the body is
+ * changed, the decomposition has no callers any more. */
 status pass_inline_composites(hlo_module *m, pass_context *c, bool *changed) {
   bool again = true;
   /* The number of repetitions is at most the depth to which composites nest in loops of other composites. */

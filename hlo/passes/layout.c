@@ -410,7 +410,8 @@ static void sort_groups(int n, group *g) {
 }
 
 /* Sorts the groups by where their dimensions are in held.t, the value that represents the operand x.  Sets *grouped to
- * an order of x's dimensions that follows this and keeps the dimensions of each group adjacent. */
+ * the order of x's dimensions in which the groups follow each other in this way and the dimensions of each group are
+ * adjacent. */
 static void place_groups(const shape *x, const order *p, int n, group *g, order *grouped) {
   for (int k = 0; k < n; k++) {
     g[k].place = SHAPE_MAX_RANK;

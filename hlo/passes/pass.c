@@ -123,7 +123,8 @@ typedef struct pass_call {
   bool changed;
 } pass_call;
 
-/* Returns an internal error with the message of s: a broken module is the fault of the pass and not of the model. */
+/* Returns an internal error with the message of s, since a broken module is the fault of the pass and not of the model.
+ * If s is NULL or STATUS_RESOURCE, returns s itself. */
 static status pass_fault(status s) {
   if (!s || status_get_code(s) == STATUS_RESOURCE) {
     return s;
@@ -140,7 +141,7 @@ static status dump(hlo_module *m, pass_context *c, const char *name) {
   return c->dump(c->dump_data, arena_printf(c->arena, "%03u-%s.hlo", c->n_dumps++, name), m);
 }
 
-/* Runs the pass inside of guard_run (run_step), since it may run out of memory. */
+/* Runs one pass.  run_step calls this function by guard_run, since the pass may run out of memory. */
 static status call_pass(void *data) {
   pass_call *call = data;
   pass_context *c = call->context;

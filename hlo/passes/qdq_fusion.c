@@ -205,7 +205,8 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
   return hlo_binary(b, HLO_MUL, hlo_broadcast(b, number, *hlo_shape(sums), NULL), sums);
 }
 
-/* Returns sum((x - zero) * w) in s32, or no value if the target does not compute this contraction in bytes. */
+/* Returns sum((x - zero) * w) in s32.  Returns no value if the zero point or the padding does not allow that, or if the
+ * target does not compute this contraction in bytes. */
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const weights *w) {
   const hlo_target *target = b->pass->target;
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
@@ -509,8 +510,9 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if in each window the largest of the bytes q stands for the largest number: the scale must be positive,
- * and no window may consist of padding only. */
+/* Returns true if i computes the maximum of each window, and the largest of the bytes q in a window stands for the
+ * largest number.  For this the scale must be a positive constant, and no window may consist of padding only.  Dilated
+ * windows are not considered. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

@@ -285,7 +285,7 @@ static uint32_t end_time(const frame *f, const hlo_instr *i) {
 
 /* Returns true if d, an instruction of a loop's body, may write its result number `result` over the parameter `param`
  * of the body.  The memory of the result is in use from time `first` on.  All users of the parameter must have finished
- * before that time.  Only d itself may still read it, if it may overwrite it (may_share). */
+ * before that time.  Only d itself may read the parameter at that time, if the rules let d overwrite it (may_share). */
 static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hlo_instr *d, uint32_t result,
                           uint32_t first) {
   const frame *f = frame_of(b, param->parent);
@@ -304,7 +304,7 @@ static bool param_is_done(const hlo_buffers *b, const hlo_instr *param, const hl
 }
 
 /* Lets the body of a while compute the next value of a carried value directly into the buffer of the old one, if
- * nothing reads the old value after that. */
+ * nothing reads the old value once the next one is being written. */
 static void share_carried(hlo_buffers *b, const hlo_instr *i) {
   const hlo_computation *body = hlo_callee(i, 1);
   uint32_t body_start = frame_of(b, body)->time[body->first->id];
@@ -365,7 +365,8 @@ static void share(hlo_buffers *b, const hlo_computation *c) {
   }
 }
 
-/* Makes everything that `i` reads or writes live from `from` to `to`. */
+/* Extends lifetimes: everything that `i` and the bodies that it calls write is live from `from` to `to`, and everything
+ * that they read is live until `to`. */
 static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to) {
   uint32_t first = frame_of(b, i->parent)->first_unit[i->id];
   for (uint32_t r = 0; r <= i->n_results; r++) { /* the results and the scratch memory */
@@ -382,9 +383,9 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   }
 }
 
-/* A control instruction runs for an interval of time, and the other members of its concurrent group run at
- * any time in that interval.  So nothing that one member uses may share memory with what another one
- * writes. */
+/* Extends the lifetimes of what the members of a concurrent group use over the time in which the group runs.  A control
+ * instruction runs for an interval of time, and the other members of its group run at any time in that interval.  So
+ * nothing that one member uses may share memory with what another one writes. */
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {

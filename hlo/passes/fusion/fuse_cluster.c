@@ -3,10 +3,10 @@
  * It walks a computation backwards and lets each instruction join the cluster of its users, so that its result is not
  * stored and loaded again.  A cluster runs at the position of its last member.
  *
- * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  A cluster
- * is merged into a later one that reads the same array only if no instruction before the end of the later one uses a
- * result of the earlier one, except the later cluster itself.  So the operands of a cluster always come from earlier
- * positions.
+ * No cycles: an instruction joins only the cluster of its earliest user, so that all other users come later.  Two
+ * clusters that read the same array may be merged; all their instructions then run at the position of the later
+ * cluster.  So they are merged only if no instruction before that position, other than members of the two clusters,
+ * uses a result of the earlier one.  Therefore the operands of a cluster always come from earlier positions.
  *
  * Nothing is computed twice: if an instruction has several users in the cluster, all of them must need the same element
  * at the same time.  Therefore each member has a space, which stands for the index at which it is computed: space 0 is
@@ -99,8 +99,8 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
   }
 }
 
-/* Returns true if operand j, of which u reads elements repeatedly, is only a slice of another array, or a gather at
- * constant indices. */
+/* Returns true if u is a gather and operand j is the array from which it reads, if this array is itself only a slice of
+ * another array or a gather at constant indices. */
 static bool is_picked(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   return j == 0 && u->op == HLO_GATHER && (x->op == HLO_SLICE || (x->op == HLO_GATHER && hlo_literal(x->operands[1])));
@@ -302,8 +302,8 @@ static void merge_users(clustering *k, const hlo_instr *i) {
 
 /* --- making the fusions --- */
 
-/* Returns true if a fusion of the cluster saves anything.  A fusion of one instruction does so only if the instruction
- * reads a broadcast or iota. */
+/* Returns true if the cluster is of the kind that is being made (INPUT if and only if it has a reduction), and a fusion
+ * of it saves anything.  A fusion of one instruction does so only if the instruction reads a broadcast or iota. */
 static bool is_worth_it(const clustering *k, const cluster *c) {
   if (c->n == 0 || (c->has_reduce != (k->kind == HLO_FUSION_INPUT))) {
     return false;

@@ -3,8 +3,9 @@
  * activations.
  *
  * Requires: fusions that no later pass changes.  Keeps: results, bit for bit.  Breaks: nothing.  Only modules with
- * symbolic dimensions are changed: their kernels are all compiled before the first run.  In a program for constant
- * sizes a library may compute a fusion if it knows the constants. */
+ * symbolic dimensions are changed: all their kernels are compiled before the first run, so that fewer kernels let it
+ * start sooner.  In a module of constant sizes the constants stay, since a library may be able to compute a fusion only
+ * if it knows them. */
 #include <string.h>
 
 #include "base/hash.h"
@@ -28,8 +29,9 @@ typedef struct candidates {
   uint32_t n, cap;
 } candidates;
 
-/* Returns true if `user` adds or multiplies by v, so that its code is the same for a constant and for another number.
- * The zero point that is added to a rounded number is an exception (emit/element/quantize.c). */
+/* Returns true if `user` adds, subtracts or multiplies by v.  The code for this is the same whether v is a constant or
+ * an operand.  An exception, for which the function returns false, is the zero point that is added to a rounded number
+ * (emit/element/quantize.c). */
 static bool is_arithmetic(const hlo_instr *user, hlo_value v) {
   if (user->op != HLO_ADD && user->op != HLO_SUB && user->op != HLO_MUL) {
     return false;

@@ -143,7 +143,7 @@ static void grow_down(growing *g) {
   }
 }
 
-/* Returns true if an instruction that is not a member uses i. */
+/* Returns true if i is a root, or if an instruction that is not a member uses it. */
 static bool escapes(const growing *g, const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     const hlo_instr *u = i->uses[k].user;
@@ -208,8 +208,9 @@ static bool spreads(const growing *g) {
   return false;
 }
 
-/* Returns true if there are enough rows for the threads, or the array that is reduced is small, as far as the sizes'
- * hints tell.  A kernel is divided by rows only, so a few long rows are better computed in other ways. */
+/* Returns true if there are enough rows for the threads, or if the array that is reduced is small.  Symbolic sizes
+ * count as their hints; without hints the result is true.  A kernel is divided by rows only, so a few long rows are
+ * better computed in other ways. */
 static bool keeps_threads_busy(const hlo_row_space *s) {
   int64_t rows, elements;
   if (!dim_hint(s->table, s->rows, &rows) || !dim_hint(s->table, s->elements, &elements)) {

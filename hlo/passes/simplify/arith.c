@@ -43,8 +43,9 @@ static bool constant_second(hlo_builder *b, hlo_instr *i) {
   return true;
 }
 
-/* Returns true if no element is -0.  A contraction's sums start with 0, so they are not -0.  One exception is ignored,
- * so that the sign is lost: all products round to zero in fused multiply-adds, and the first one is negative. */
+/* Returns true if no element is -0.  A contraction's sums start with 0, so they are not -0.  There is one exception,
+ * which is ignored: if all products are so small that fused multiply-adds round the sum to zero, and the first product
+ * is negative, the sum is -0.  Such a zero may lose its sign. */
 static bool never_negative_zero(hlo_value v) {
   return hlo_info(v.def)->kind == HLO_CONTRACTION || hlo_is_nonnegative(v);
 }

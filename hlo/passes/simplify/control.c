@@ -52,8 +52,8 @@ static bool is_invariant_constant(const hlo_instr *i, uint32_t k) {
          (body->params[k]->n_uses || condition->params[k]->n_uses);
 }
 
-/* Puts constants that a while carries without change into its condition and body.  These are copied first, since other
- * instructions may call them.  dce then removes the carried values. */
+/* Puts constants that a while carries without change into its condition and body.  Both computations are copied first,
+ * since other instructions may call them.  dce then removes the carried values. */
 static bool sink_constants(hlo_builder *b, hlo_instr *i) {
   hlo_computation **copies = NULL;
   for (uint32_t k = 0; k < i->n_operands && !b->error; k++) {

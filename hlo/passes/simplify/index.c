@@ -95,8 +95,8 @@ static bool neutral_of(hlo_op op, dtype t, double *neutral) {
 }
 
 /* If x[part] is updated by x[part] op y, computes x op y' for the whole array, where y' is y surrounded by neutral
- * elements.  This is elementwise, so it can be fused with the operations before and after.  It does not apply to a
- * small part, which may be updated in place. */
+ * elements.  This is elementwise, so it can be fused with the operations before and after.  If the part is less than
+ * half of the array, nothing is done, since a small part may be updated in place. */
 static bool update_by_operation(hlo_builder *b, hlo_instr *i) {
   hlo_instr *v = i->operands[1].def;
   const literal *starts = hlo_literal(i->operands[2]);

@@ -1,8 +1,9 @@
 /* builder.h - builds instructions with inferred shapes, folds constants, and keeps the first error.
  *
- * Every function returns a value, or no value (def is NULL) after a failure.  The first failure stays in `error`, and
- * later calls do nothing.  So an importer can write its arithmetic without checks and look at the error once, at the
- * end.  All values that are passed in must belong to the builder's computation. */
+ * A function that builds a value returns it.  After a failure it returns no value (def is NULL), or an operand that
+ * already is what is asked for; hlo_build returns NULL.  The first failure stays in `error`, and later calls do
+ * nothing.  So an importer can write its arithmetic without checks and look at the error once, at the end.  All values
+ * that are passed in must belong to the builder's computation. */
 #ifndef HLO_IR_BUILDER_H
 #define HLO_IR_BUILDER_H
 
@@ -10,8 +11,9 @@
 
 struct pass_context; /* hlo/passes/pass.h */
 
-/* Computes an instruction whose operands are constants; results[] is on the arena.  It may return STATUS_UNSUPPORTED,
- * which is not an error: the instruction is then kept. */
+/* Computes the results of an instruction whose operands are constants.  Their elements are on the arena, or are those
+ * of an operand.  If the function fails, for example with STATUS_UNSUPPORTED, the instruction is kept, which is not an
+ * error. */
 typedef status hlo_eval_fn(const hlo_instr *i, arena *a, literal *results);
 
 typedef struct hlo_builder {
@@ -29,7 +31,7 @@ hlo_builder hlo_builder_make(hlo_computation *c);
 hlo_builder hlo_builder_inner(const hlo_builder *b, const char *name);
 /* Returns the error and removes it from the builder. */
 STATUS_MUST_USE status hlo_builder_take_error(hlo_builder *b);
-/* Sets the error to s, which the builder takes over, unless there is an error already. */
+/* Sets the error to s, unless there is an error already.  The builder takes over s in both cases. */
 void hlo_fail(hlo_builder *b, status s);
 arena *hlo_arena(const hlo_builder *b);
 

@@ -23,11 +23,12 @@ typedef struct hlo_carry {
   int axis;
 } hlo_carry;
 
-/* Makes the module carry the roots of pairs that fit.  A root that grows must be a concatenation that begins with the
- * parameter, nothing else may use the parameter, and the module must have symbolic dimensions.  The capacity is one new
- * symbol for all of them; a guard says that it is large enough.  A root that does not grow must be the parameter after
- * one or more updates (dynamic-update-slice, scatter), and stays as it is.  Other pairs remain as they are, so that the
- * caller must copy the root.  *n_carried becomes the number of those that fit. */
+/* Makes the module carry the roots of pairs that fit.  No root and no parameter may be in two pairs.  A root that grows
+ * must be a concatenation that begins with the parameter, nothing else may use the parameter, and the module must have
+ * symbolic dimensions.  The capacity is one new symbol for all of them; a guard says that it is large enough.  A root
+ * that does not grow must be the parameter after one or more updates (dynamic-update-slice, scatter), and stays as it
+ * is.  Other pairs remain as they are, so that the caller must copy the root.  *n_carried becomes the number of those
+ * that fit. */
 STATUS_MUST_USE status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32_t *n_carried);
 
 /* Marks each root that is a parameter of the same shape after one or more updates (dynamic-update-slice, scatter) as

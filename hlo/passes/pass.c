@@ -169,7 +169,7 @@ static status call_pass(void *data) {
 static status run_step(hlo_module *m, const hlo_pass *step, pass_context *c, bool *changed) {
   pass_call call = {step, m, c, false};
   const char *outer = c->pass;
-  arena *outer_scratch = c->scratch; /* restored below, since a pass may run passes */
+  arena *outer_scratch = c->scratch; /* restored below, since a pass may itself run passes */
   c->pass = step->name;
   c->scratch = NULL;
   status s = budget_check(arena_budget(m->arena));

@@ -384,8 +384,9 @@ static bool is_exact(dtype from, dtype to) {
   return halves || (from == DTYPE_F32 && to == DTYPE_F64);
 }
 
-/* Shortens a conversion A -> B -> C to A -> C if A -> B is exact and the conversion to C depends on the value only: to
- * A itself, to floats, to pred, between integers, and from floats. */
+/* Shortens a conversion A -> B -> C to A -> C if A -> B is exact and the conversion to C gives the same result from A
+ * as from B.  That is so if C is A, pred, or a float type of 16 bits or more; if A is a float type; or if A, B and C
+ * are integer types. */
 static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   hlo_instr *inner = x_of(i).def;
   if (inner->op != HLO_CONVERT) {

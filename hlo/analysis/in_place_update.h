@@ -19,9 +19,9 @@ typedef struct hlo_in_place_update {
 
 /* Describes the instruction `i`, which writes one array, the part, into another one, the base.  Returns false if i does
  * anything else; if it reads the base for something else; if the position is not constant, or the part would reach
- * beyond the base there; if the part has no elements, or is smaller than the base along several dimensions; or if, from
- * the dimension along which it is smaller to the last one, not all extents are constants.  If the part is as large as
- * the base, all extents must be constants. */
+ * beyond the base there; if the part has no elements, or is smaller than the base along several dimensions; or if part
+ * or base have an extent that is not a constant along the dimension where the part is smaller, or along a later
+ * dimension.  If the part is as large as the base, all extents must be constants. */
 bool hlo_in_place_update_of(const hlo_instr *i, hlo_in_place_update *out);
 
 #endif

@@ -1,6 +1,6 @@
 /* pattern.c - see pattern.h.  The matcher keeps a list of goals, which are values still to be matched.  Each step takes
  * the first goal, makes a choice, and calls itself with what is left to do then; if that fails, the step undoes its
- * choice and makes the next one. So every choice is tried together with everything that comes after it. */
+ * choice and makes the next one.  So every choice is tried together with everything that comes after it. */
 #include "hlo/analysis/pattern.h"
 
 typedef struct goal goal;

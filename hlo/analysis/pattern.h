@@ -16,8 +16,8 @@
  * the captures of alternatives that were not taken have the values from before the call.  (What P_IF and P_SPLAT write
  * is not undone.)
  *
- * One attempt looks at no more values than the pattern has nodes, and at the instructions that a P_BEHIND follows. Each
- * P_COMMUTE and each P_EITHER can double the number of attempts, so a pattern with k of them takes at most 2^k
+ * One attempt looks at no more values than the pattern has nodes, and at the instructions that a P_BEHIND follows.
+ * Each P_COMMUTE and each P_EITHER can double the number of attempts, so a pattern with k of them takes at most 2^k
  * attempts, however large the graph is.  The patterns of this compiler have a k of at most 3. */
 #ifndef HLO_ANALYSIS_PATTERN_H
 #define HLO_ANALYSIS_PATTERN_H

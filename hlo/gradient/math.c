@@ -176,8 +176,8 @@ void hlo_gradient_atan2(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_tape_add(t, i, 1, unless_zero(b, dy, negate(b, mul(b, part, y))));
 }
 
-/* The rule of maximum and minimum: the larger (or smaller) operand gets the gradient. gradient.h says what equal
- * operands get. */
+/* The rule of maximum and minimum: the larger (or smaller) operand gets the gradient.  The comment of gradient.h says
+ * what equal operands get. */
 void hlo_gradient_extreme(hlo_tape *t, hlo_instr *i, hlo_value dy) {
   hlo_builder *b = t->b;
   bool both = hlo_tape_needs(t, i, 0) && hlo_tape_needs(t, i, 1);

@@ -8,7 +8,8 @@
  * that is given for parameter k of the entry.  A symbol gets its value from the given size of a parameter's dimension
  * that is the symbol, or a positive multiple of it plus a constant.  A dimension that is another expression must have
  * the given size as its value.  If the shapes do not fit or a guard does not hold (base/dim/guard.h), the error is
- * INVALID_ARGUMENT with STATUS_ABOUT_SHAPE.  The copy shares the elements of constants with the module. */
+ * INVALID_ARGUMENT with STATUS_ABOUT_SHAPE.  If a symbol gets no value, it is INVALID_ARGUMENT alone.  The copy shares
+ * the elements of constants with the module. */
 STATUS_MUST_USE status hlo_bind(arena *a, const hlo_module *m, const shape *inputs, hlo_module **out);
 
 /* Replaces each symbol of the module by the size that `value` returns for it, so that every dimension is a

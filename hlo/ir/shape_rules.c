@@ -190,8 +190,9 @@ status shape_need_reducer(const hlo_instr *i, dim_table *dims, uint32_t k) {
 
 status shape_finish(const hlo_instr *i, const shape *result) { return shape_check(result, hlo_info(i)->name); }
 
-/* There are d - 1 gaps between d elements, or none if d is 0; the answer whether d is 0 becomes a guard. max(d - 1, 0)
- * would need no guard, but an extent that contains it would not be recognised as equal to an expression such as 2*d. */
+/* There are d - 1 gaps between d elements, or none if d is 0; the answer whether d is 0 becomes a guard.  The
+ * expression max(d - 1, 0) would need no guard, but an extent that contains it would not be recognised as equal to an
+ * expression such as 2*d. */
 static dim pad_expression(dim_table *dims, dim d, int64_t around, int64_t interior) {
   int64_t likely;
   bool empty = interior && !dim_at_most(dims, 1, d) && dim_hint(dims, d, &likely);

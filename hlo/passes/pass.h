@@ -65,11 +65,11 @@ typedef struct hlo_target {
   /* Returns true if this dot or convolution in f32 or s32 is better computed on bytes with sums in s32.  Its first
    * operand then has the type `lhs`, u8 or s8, and its second one is a constant of s8. */
   bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
-  /* Returns true if the kernel of this dot can scale its weights itself, which are small integers
-   * (hlo_quantized_weights_of), so that they remain integers. */
+  /* The weights of this dot are small integers that are scaled (hlo_quantized_weights_of).  Returns true if the kernel
+   * of the dot can scale them, so that they remain integers. */
   bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);
-  /* Returns true if an activation that is written as several operations can run inside the thunk of `contraction`.  `x`
-   * is the value computed so far. */
+  /* Returns true if an activation that is written as several operations can run inside the thunk of `contraction`.  The
+   * result of `x` is the value computed so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
   /* Returns the number of channels that a blocked layout of this convolution puts innermost; 1 means that the layout
    * stays. */

@@ -123,7 +123,7 @@ bool text_at_quote(text_in *in) {
 }
 
 /* Returns the character for which an escape stands, and moves *from, which is after the backslash, to the end of the
- * escape. Returns 0 if there is no such escape. */
+ * escape.  Returns 0 if there is no such escape. */
 static char read_escape(const char **from) {
   const char *at = *from;
   *from = at + 1;

@@ -1,6 +1,6 @@
 /* attention.c - attention becomes a fusion that one kernel computes: scores, softmax and the product with v, tile by
- * tile, with only the result written to memory. q, k and v are read in place, and factors of q or k become a factor of
- * the scores.
+ * tile, with only the result written to memory.  The arrays q, k and v are read in place, and factors of q or k become
+ * a factor of the scores.
  *
  * Order: after simplify and transpose_sinking, before dot_canonicalization, which would copy the operands that the
  * kernel of an attention reads in place, and before all other fusion passes.  Keeps: results up to rounding (rows are

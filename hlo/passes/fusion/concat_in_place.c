@@ -57,8 +57,8 @@ static bool can_write(const pass_context *c, hlo_value v) {
 
 /* Sets parts[] to the operands that have elements: first those that are written in place, in the order in which they
  * are computed, then the one that is copied.  Returns false if more than one operand must be copied, if none can be
- * written in place, or if the extent of an operand along the concatenated dimension is symbolic.  (That of the result
- * is constant all the same if, for example, the extents are n and 4 - n.) */
+ * written in place, or if the extent of an operand along the concatenated dimension is symbolic.  (Even then the extent
+ * of the result can be a constant, for example if the extents of two operands are n and 4 - n.) */
 static bool find_parts(const pass_context *c, const hlo_instr *i, uint32_t *n, part *parts) {
   int64_t dimension = hlo_int(i, HLO_ATTR_DIMENSION), start = 0;
   uint32_t copied = 0;

@@ -22,7 +22,8 @@ typedef struct hlo_attention {
    * that result. */
   hlo_value scores;
   hlo_instr *max, *exp, *sum; /* max reduces the scores, sum reduces exp; exp is e^(scores - shift) */
-  /* One value a row, computed elementwise from the results of max and sum; `total` is what exp is divided by. */
+  /* Each has one value for each row.  `shift` is computed elementwise from the result of max.  `total`, by which exp is
+   * divided, is computed elementwise from the result of sum. */
   hlo_value shift, total;
   bool total_sees_max;     /* whether `total` depends on max as well as on sum, as it may if whole rows can be masked */
   hlo_instr *root;         /* pv, or a transpose of its result */

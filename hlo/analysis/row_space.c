@@ -111,9 +111,10 @@ static bool is_hot(const body *b, const hlo_instr *i) {
   return false;
 }
 
-/* Returns true if i is allowed in a row-wise body.  A reduction must have one result and the row space *s.  If another
- * instruction depends on a reduction (is hot), its result must be a full array or have one value for each row, and each
- * of its rows may depend only on the same row of its operands. */
+/* Returns true if i is allowed in a row-wise body.  A reduction must have one result and the row space *s.  An
+ * instruction that is no reduction and does not depend on one is allowed.  If it depends on one (is hot), its result
+ * must be a full array or have one value for each row, and each row of the result may depend only on the same row of
+ * the operands. */
 static bool fits(const body *b, const hlo_row_space *s, const hlo_instr *i, bool hot) {
   if (i->op == HLO_REDUCE) {
     return i->n_results == 1 && hlo_reduces_rows(s, i);

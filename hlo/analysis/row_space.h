@@ -19,8 +19,8 @@ typedef struct hlo_row_space {
   int rank;
   dim dims[HLO_ROW_DIMS];
   bool gone[HLO_ROW_DIMS]; /* whether reductions run along the dimension */
-  /* `rows` is the number of rows, and so also the number of elements of a reduction's result.  `length` is the
-   * number of elements in a row, and `elements` that of all rows.  If they are symbolic, each of them may be
+  /* `rows` is the number of rows, and so also the number of elements of a reduction's result.  `length` is the number
+   * of elements in a row, and `elements` the number of elements in all rows.  If they are symbolic, each of them may be
    * 0 or 1. */
   dim rows, length, elements;
 } hlo_row_space;

@@ -59,7 +59,8 @@ static const literal *known_bound(const hlo_instr *i, hlo_value v) {
   return is_parameter(hlo_callee(i, 1)->roots[k], k) ? hlo_literal(i->operands[k]) : NULL;
 }
 
-/* Reads the bound from the loop's condition, counter < bound.  Returns false if the condition has another form. */
+/* Reads the bound from the loop's condition, counter < bound.  Returns false if the condition has another form, or if
+ * the bound or the counter's first value is not a constant. */
 static bool read_bound(looping *l, hlo_value condition) {
   const hlo_instr *c = condition.def;
   if (c->op != HLO_COMPARE || hlo_int(c, HLO_ATTR_COMPARISON) != HLO_LT || c->operands[0].def->op != HLO_PARAMETER) {

@@ -310,7 +310,8 @@ int64_t hlo_result_bytes(const hlo_instr *i);
 /* Returns the number of bytes that all results have if each symbol has its hint as its value (base/dim/guard.h).  A
  * result whose size has no hint counts as 0 bytes.  Use it only for decisions that cannot make a result wrong. */
 int64_t hlo_expected_bytes(const hlo_instr *i);
-/* These return the first member of i's concurrent group, and the member that follows i or NULL. */
+/* hlo_first_concurrent returns the first member of i's concurrent group, which is i itself if i is in no group.
+ * hlo_next_concurrent returns the member that follows i, or NULL if there is none. */
 static inline const hlo_instr *hlo_first_concurrent(const hlo_instr *i) {
   while (i->concurrent) {
     i = i->prev;

@@ -71,8 +71,9 @@ static bool is_identity(int rank, const int64_t *permutation) {
   return true;
 }
 
-/* Returns true if reshape `i` only merges neighbouring dimensions.  first[d] is then the operand's first dimension
- * that is merged into dimension d of the result, and first[rank] is the operand's rank. */
+/* Returns true if reshape `i` only merges neighbouring dimensions.  first[d] is then the operand's first dimension that
+ * is merged into dimension d of the result.  At the end of the list, after the entries for the result's dimensions, is
+ * the operand's rank. */
 static bool joins(const hlo_instr *i, int *first) {
   const shape *from = hlo_shape(i->operands[0]), *to = &i->shapes[0];
   int at = 0;
@@ -173,7 +174,7 @@ static void order_of(const roles *r, bool contract_last, int64_t *order) {
 
 /* Transposes v, operand k of a dot.  The usual layout has the contracted dimensions last for the first operand, and
  * before the free ones for the second.  If only the other order keeps the innermost dimension in place, that one is
- * used. *r becomes the roles of the new dimensions. */
+ * used.  *r becomes the roles of the new dimensions. */
 static hlo_value arrange(hlo_builder *b, hlo_value v, uint32_t k, roles *r) {
   int64_t usual[SHAPE_MAX_RANK], other[SHAPE_MAX_RANK];
   bool contract_last = k == 0;

@@ -383,9 +383,9 @@ static void widen(hlo_buffers *b, const hlo_instr *i, uint32_t from, uint32_t to
   }
 }
 
-/* Extends the lifetimes of what the members of a concurrent group use over the time in which the group runs.  A control
- * instruction runs for an interval of time, and the other members of its group run at any time in that interval.  So
- * nothing that one member uses may share memory with what another one writes. */
+/* Extends the lifetimes of what the members of a concurrent group use, so that they span the time in which the group
+ * runs.  A control instruction runs for an interval of time, and the other members of its group run at any time in that
+ * interval.  So nothing that one member uses may share memory with what another one writes. */
 static void widen_groups(hlo_buffers *b, const hlo_computation *c) {
   const frame *f = frame_of(b, c);
   for (const hlo_instr *i = c->first; i; i = i->next) {

@@ -31,8 +31,9 @@ static bool any_taken(const bool *taken, uint32_t n, hlo_instr *const *members) 
   return false;
 }
 
-/* Appends the instructions of the activation that reads `x` to the list members[], whose length is *n.
- * Returns false if there is no activation, or none that the target supports. */
+/* Appends the instructions of the activation that reads `x` to the list members[], whose length is *n.  Returns false
+ * if there is no activation, if the target does not support it, if one of its instructions is in another chain already,
+ * or if the list would become too long. */
 static bool follow_activation(const pass_context *c, hlo_instr *contraction, hlo_instr *x, const bool *taken,
                               hlo_instr **members, uint32_t *n) {
   const hlo_target *t = c->target;

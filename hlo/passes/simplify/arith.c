@@ -319,7 +319,8 @@ static bool part_of_complex(hlo_builder *b, hlo_instr *i) {
 
 /* --- minimum, maximum, clamp --- */
 
-/* min(max(x, low), high) = clamp(low, x, high) by definition, if the bounds are scalars. */
+/* min(max(x, low), high) = clamp(low, x, high) by definition.  The bounds must be splats, so that they are scalars of
+ * clamp. */
 static bool make_clamp(hlo_builder *b, hlo_instr *i) {
   literal low, high;
   hlo_value x;

@@ -12,8 +12,8 @@ enum {
   LEAST_ROWS = 8, /* the fewest rows of q: with fewer rows, reading k and v takes most of the time, and packing k means
                      reading it twice */
   TILE_ELEMENTS = 8192, /* a tile's scores take at most 32 KB of stack */
-  WIDEST = 1024, /* a limit for the width of a row of v, so that a step of the grid is short: a run can be cancelled
-                    only between steps */
+  WIDEST = 1024, /* a limit for the sizes of a head (the columns of q and k, and those of v), so that a step of the grid
+                    is short: a run can be cancelled only between steps */
 };
 
 /* --- layout of the operands --- */

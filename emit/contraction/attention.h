@@ -3,10 +3,10 @@
  *
  * A step of the grid computes a tile: some rows of q of one batch.  It computes the scores q k' by register blocks
  * (gemm.h), the exponentials of each row for the softmax, and the product of the exponentials with v, and divides each
- * row of that product by the sum of the row's exponentials. q, k and v are read in place, whatever their strides; if
- * the keys are not contiguous in k, another kernel first packs k as panels (product.h).  The result's bits depend
- * neither on the number of threads nor on the tiles.  If the last tile would have fewer rows than the others, it begins
- * earlier, so some rows are computed twice, with the same result. */
+ * row of that product by the sum of the row's exponentials.  q and v are read in place, and so is k if the keys are
+ * contiguous in it and fill whole vectors; otherwise another kernel first packs k as panels (product.h).  The result's
+ * bits depend neither on the number of threads nor on the tiles.  If the last tile would have fewer rows than the
+ * others, it begins earlier, so some rows are computed twice, with the same result. */
 #ifndef EMIT_CONTRACTION_ATTENTION_H
 #define EMIT_CONTRACTION_ATTENTION_H
 
@@ -37,8 +37,8 @@ bool emit_attention_is_static(const hlo_attention *a);
 enum { EMIT_ATTENTION_STACK = 192 << 10 };
 
 /* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, a target whose
- * stack is large enough, at least eight rows of q, few enough keys that the scores of some rows fit in a tile, and
- * contiguous columns of v. */
+ * stack is large enough, at least eight rows of q, few enough keys that the scores of some rows fit in a tile, heads of
+ * at most 1024 columns, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 
 uint32_t emit_attention_phases(const emit_attention *c);

@@ -44,8 +44,8 @@ typedef struct emit_depthwise {
 bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d);
 
 /* Chooses a tile that has `vectors` vectors and fits the target's registers, and a grid for `threads` threads.  Returns
- * false if there is no such tile, or if the code for a row would be too long because too many of its positions read
- * padding. */
+ * false if there is no such tile, if vectors do not consist of whole groups of channels, or if the code for a row would
+ * be too long, as it is if many tiles read padding. */
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads);
 /* Copies to *chosen the members on which the kernel's code depends besides the instruction, and sets all other members

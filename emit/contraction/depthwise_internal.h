@@ -22,13 +22,15 @@ typedef struct depthwise_code {
 
 /* A tile whose sums are written: `code.vectors` vectors of channels by `width` positions of a row of the result. */
 typedef struct depthwise_tile {
-  LLVMValueRef line, taps; /* the addresses of the first input element that the tile reads, and of the weights */
+  /* `line` is the address of the input element that the tile's first position reads with the first tap of row 0 of the
+   * taps (it may be padding); `taps` is the address of the weights. */
+  LLVMValueRef line, taps;
   LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
   LLVMValueRef channels;                   /* i64: the number of channels */
   LLVMValueRef line_distance; /* i64: the distance in elements between the input rows of two rows of taps */
   int64_t width;
-  /* If `inside` is false, the tile begins at position `first` of a row and reads columns [0, in) of the input; column 0
-   * is read by tap `low` of position 0. */
+  /* If `inside` is false, the tile begins at position `first` of a row, and reads only columns [0, in) of the input:
+   * tap k of position p reads column p * stride + k * dilation - low. */
   bool inside;
   int64_t first, low, in;
   LLVMValueRef from, to; /* if `from` is not NULL, the tile is one position, of which taps [from, to) are inside */

@@ -27,7 +27,8 @@ static LLVMValueRef divide_up(const writing *g, LLVMValueRef n, LLVMValueRef by)
   return emit_div(g->w, up, by);
 }
 
-/* Returns the number of taps, of `taps`, that lie before `distance` elements of a dimension; 0 if that is negative. */
+/* Returns how many of `taps` taps lie before element `distance`, where the first tap is element 0 and the taps are
+ * `dilation` elements apart; 0 if `distance` is negative. */
 static LLVMValueRef taps_before(const writing *g, LLVMValueRef distance, LLVMValueRef dilation, LLVMValueRef taps) {
   return emit_lesser(g->w, divide_up(g, distance, dilation), taps);
 }

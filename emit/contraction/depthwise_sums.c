@@ -59,8 +59,8 @@ static LLVMValueRef spread(const summing *s, LLVMValueRef x, int64_t j) {
   return group == 1 ? x : emit_shuffle(s->ir, x, NULL, from, lanes);
 }
 
-/* Adds the products of one input column, which is at `from`, channel j of each group, to the sums of all positions that
- * read it. */
+/* Adds the products of one input column, which is at `from`, to the sums of all positions that read it, for channel j
+ * of each group. */
 static void add_column(const summing *s, LLVMValueRef from, int64_t column, int64_t j,
                        LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
   const int vectors = s->code->vectors;

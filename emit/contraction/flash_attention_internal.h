@@ -16,8 +16,9 @@ typedef struct emit_flash {
    * exponentials, and the factor by which the sums of the earlier blocks are multiplied. */
   LLVMValueRef rows, scores, panels, values;
   LLVMValueRef maxima, shifts, totals, factors;
-  /* The tile: the addresses of the first row of q and of out, and of the first key of the batch; the number of the
-   * tile's first row, counted over all batches; how many rows the tile has; and an i1 that is true if these are few. */
+  /* The tile: the addresses of its first row in q and in out, and of the first key of the batch in k and in v; the
+   * number of its first row, counted over all batches; how many rows it has; and an i1 that is true if these are
+   * few. */
   LLVMValueRef q, k, v, out, row, n_rows, few;
   LLVMValueRef key, n_keys; /* the first key of the block and the number of its keys */
 } emit_flash;
@@ -26,7 +27,7 @@ typedef struct emit_flash {
 LLVMValueRef emit_flash_score_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef key);
 /* Returns the address of the element of q at a row of the tile and a column. */
 LLVMValueRef emit_flash_row_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef column);
-/* Writes the product of the block of k with the tile's rows of q; it fills f->scores. */
+/* Writes the product of the block of k with the tile's rows of q, and stores it in f->scores. */
 void emit_flash_scores(const emit_flash *f);
 
 /* Writes the code of `many`, and if the kernel reads k in place for tiles of few rows, that of `few` and a branch

@@ -146,7 +146,8 @@ static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
 }
 
 /* Writes the products with the on-the-fly transform.  Every panel of weights is multiplied with every share of the
- * tiles (emit_winograd.share).  A step of the grid is one worker, which computes an equal number of these products. */
+ * tiles (emit_winograd.share).  A step of the grid is one worker; all workers compute about equally many of these
+ * products. */
 static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, LLVMValueRef on_the_fly) {
   const emit_winograd *p = g->p;
   const dim shares = emit_winograd_shares(table(g), p), pieces = dim_mul(table(g), emit_winograd_panels(p), shares);
@@ -236,7 +237,7 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   emit_writer w;
   emit_winograd p = *chosen;
   TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
-  emit_divide_plainly(w.e.w); /* it divides only for each tile */
+  emit_divide_plainly(w.e.w); /* the kernel divides only a few times for each tile */
   winograd g = {.w = &w, .p = &p, .ir = w.e.w, .convolution = find_convolution(i)};
   emit_winograd_set_sizes(g.convolution.def, &p);
   bool shared = false;

@@ -37,8 +37,8 @@ enum {
 
 /* The number of parts into which the grid of the fused schedule divides the tiles (emit_winograd_count_parts).  If the
  * number of tiles is a constant, it is `most`.  Otherwise it depends on how many tiles each part would get: up to `few`
- * parts if each gets at least `least` tiles; up to `most` if each gets at least EMIT_WINOGRAD_PART; and up to
- * EMIT_WINOGRAD_PARTS if each gets at least `large`.  It is at least 1. */
+ * parts if each gets at least `least` tiles; up to `most` if each gets at least `least` and EMIT_WINOGRAD_PART tiles;
+ * and up to EMIT_WINOGRAD_PARTS if each gets at least `large`.  It is at least 1. */
 enum { EMIT_WINOGRAD_PART = 12, EMIT_WINOGRAD_PARTS = 256 };
 typedef struct emit_winograd_parts {
   int64_t most, few, least, large;
@@ -76,8 +76,9 @@ typedef struct emit_winograd_options {
 } emit_winograd_options;
 
 /* Makes a plan for a convolution (without regard to its epilogue).  Returns false if the convolution is not f32, has
- * groups, strides, dilation, channels first, or taps other than 3, 5 and 7, if its number of channels is not a
- * constant, if m + r - 1 is above 6 in two dimensions or above EMIT_WINOGRAD_MOST in one, or if a size overflows. */
+ * groups, strides, dilation, channels first, or taps other than 3, 5 and 7 (one of two dimensions may have a single
+ * tap), if its number of channels or its weights' shape is not constant, if m + r - 1 is above 6 in two dimensions or
+ * above EMIT_WINOGRAD_MOST in one, or if a size is too large. */
 bool emit_winograd_plan(const hlo_instr *convolution, const emit_target *t, const emit_winograd_options *o,
                         emit_winograd *out);
 /* Sets *chosen to a copy of p in which all dims are 0: equal bytes mean equal kernels for equal instructions. */

@@ -115,8 +115,8 @@ static uint64_t next_random(uint64_t *state) {
 
 /* --- the sample --- */
 
-/* The outputs of a sample have neighbouring elements in the arrays that differ between outputs; the last ones are 0 if
- * the convolution has fewer. */
+/* A sample of OUTPUTS outputs.  Arrays that differ between outputs have the elements of all outputs side by side; those
+ * of the last outputs are 0 if the convolution has fewer than OUTPUTS. */
 typedef struct sample {
   const emit_winograd *p;
   int64_t a[2], products, taps;

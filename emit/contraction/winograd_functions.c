@@ -15,7 +15,8 @@ static LLVMValueRef ceil_over(const writing *g, LLVMValueRef x, LLVMValueRef y) 
   return emit_div(g->w, emit_add(g->w, x, emit_sub(g->w, y, emit_i64(g->w, 1))), y);
 }
 
-/* The address may lie outside of the array, if nothing is read there: that of a position in the padding. */
+/* Returns the address that is `elements` elements after `base`.  The address of a position in the padding, which is not
+ * read, may lie outside of the array. */
 static LLVMValueRef after(const writing *g, LLVMValueRef base, LLVMValueRef elements) {
   return LLVMBuildGEP2(g->w->builder, g->w->f32, base, &elements, 1, "");
 }
@@ -26,8 +27,8 @@ static void begin_body(writing *g, emit_ir *w, LLVMValueRef *parameters) {
   emit_divide_plainly(w);
 }
 
-/* Begins a loop over the vectors of [from, to), which lie in [0, n), and returns the index of the vector's first
- * element.  A vector that would reach beyond n is moved back so that it ends with element n - 1. */
+/* Begins a loop over the vectors of [from, to), a part of [0, n), and returns the index of the vector's first element.
+ * A vector that would reach beyond n is moved back so that it ends with element n - 1. */
 static LLVMValueRef begin_vectors(const writing *g, emit_loop *l, LLVMValueRef from, LLVMValueRef to, LLVMValueRef n,
                                   LLVMValueRef lanes) {
   emit_loop_begin(g->w, l, emit_i64(g->w, 0), ceil_over(g, emit_sub(g->w, to, from), lanes), 1, true, 0, NULL);

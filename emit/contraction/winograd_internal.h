@@ -80,15 +80,16 @@ enum { EMIT_WINOGRAD_MOST_PANEL = EMIT_GEMM_VECTORS * 16 };
 typedef struct emit_winograd_weights {
   const emit_winograd *p;
   double g[2][EMIT_WINOGRAD_MOST][EMIT_WINOGRAD_MOST];
-  /* The weights of the outputs, with zeros after the last output; these after the transform along one dimension (G w).
-   */
+  /* `taps` are the weights of the outputs, with zeros after the last output; `half` are these weights after the
+   * transform along one dimension (G w). */
   double taps[25][EMIT_WINOGRAD_MOST_PANEL];
   double half[EMIT_WINOGRAD_MOST * 5][EMIT_WINOGRAD_MOST_PANEL];
 } emit_winograd_weights;
 
 void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p);
 /* Transforms the weights of n outputs, at most EMIT_WINOGRAD_MOST_PANEL, from n kernels that are `stride` elements
- * apart; the numbers of an output are `to_plane` elements apart. */
+ * apart.  Each of the a*a transformed numbers is written for all outputs side by side, to_plane elements after the
+ * number before it. */
 void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
                                      int64_t to_plane, float *to);
 
@@ -123,12 +124,20 @@ emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
 #define WINOGRAD_PANEL_TYPES "pppiiiii"
 
 /* The other functions serve convolutions of all sizes, which are in a record (emit_record).  They call the functions
- * above and the kernel's epilogue by pointers in the record:
+ * above and the kernel's epilogue by pointers in the record.
  *
- *     void transform(record, first, n, v)          the input tiles [first, first + n) to rows [0, n) of V
- *     void finish(record, first, n, from, to, m)   rows [0, n) of M back to the output tiles [first, first + n), and
- * the epilogue; the columns of M are the outputs [from, to) void fused(record, begin, end, v)            all three
- * steps for the tiles [begin, end), block by block; M follows V in memory
+ *     void transform(record, first, n, v)
+ *
+ * transforms the input tiles [first, first + n) to rows [0, n) of V.
+ *
+ *     void finish(record, first, n, from, to, m)
+ *
+ * transforms rows [0, n) of M back to the output tiles [first, first + n), and applies the epilogue; the columns of M
+ * are the outputs [from, to).
+ *
+ *     void fused(record, begin, end, v)
+ *
+ * does all three steps for the tiles [begin, end), block by block; M follows V in memory.
  *
  *     void epilogue(buffers, args, line, image, row, column, rows, columns, output)
  *
@@ -136,7 +145,8 @@ emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
  * its values are in `line`, whose rows have m[1] vectors. */
 extern const emit_shared winograd_transform, winograd_finish, winograd_fused;
 
-/* The entries of the record.  Those of two dimensions are followed by one for the second. */
+/* The entries of the record.  The entry after one of a dimension (such as WINOGRAD_TILES) is that of the second
+ * dimension. */
 enum {
   WINOGRAD_BUFFERS,
   WINOGRAD_ARGS,

@@ -297,7 +297,8 @@ void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p
 /* Two numbers in a vector register, for compilers that do not keep an array there. */
 typedef double pair __attribute__((vector_size(2 * sizeof(double))));
 
-/* Computes to[j] = sum of row[k] * x[k * step][j], for n rounded up to a multiple of STRIP. */
+/* Computes to[j] = the sum of row[k] * x[k * step][j] over all k < r, for j < n, where n is rounded up to a multiple of
+ * STRIP. */
 static inline void combine_taps(int64_t n, int64_t r, const double *row, int64_t step, double (*x)[MOST_PANEL],
                                 double *to) {
   for (int64_t at = 0; at < n; at += STRIP) {

@@ -189,9 +189,10 @@ static LLVMValueRef make_zeros(const emit_ir *w, int lanes) {
   return zeros;
 }
 
-/* The function that transforms a patch for one vector of channels: the address of the patch's first vector; the
- * distances in the input from row to row and from column to column; bits that say which rows and which columns of the
- * patch lie in the input; the address in V, and the distance between V's planes. */
+/* The function that transforms a patch, which is the part of the input from which one tile is transformed, for one
+ * vector of channels.  Its parameters are: the address of the patch's first vector; the distances in the input from row
+ * to row and from column to column; bits that say which rows and which columns of the patch lie in the input; the
+ * address in V, and the distance between V's planes. */
 enum { FORWARD_FROM, FORWARD_ROW, FORWARD_COLUMN, FORWARD_ROWS, FORWARD_COLUMNS, FORWARD_TO, FORWARD_PLANE, N_FORWARD };
 
 /* Loads the vectors of a column of the patch, and zeros where it lies outside of the input. */

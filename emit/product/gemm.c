@@ -136,7 +136,8 @@ static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place
   }
 }
 
-/* Loads column vector v of small integers of row k + ahead of B, where b points to row k and k is even. */
+/* Loads column vector v of row k + ahead of B, which is small integers, and converts it to f32.  b points to row k; k
+ * is even, so that with 4 bits a byte begins there. */
 static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
   int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
   LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
@@ -262,7 +263,8 @@ static LLVMValueRef advance_a(const emit_ir *w, const emit_gemm *g, LLVMValueRef
   return g->a_k_size ? apart(w, g, p, steps, g->a_k_size) : advance(w, g, p, steps * g->a_k);
 }
 
-/* Copies the pointers of *p, and its place, to `values` or from there.  Returns how many they are. */
+/* The first copies the pointers of *p, and its place if there is one, to `values`, and returns how many they are.  The
+ * second copies them back. */
 static int put_position(const position *p, LLVMValueRef *values) {
   memcpy(values, p->a, (size_t)p->n_a * sizeof *values);
   memcpy(values + p->n_a, p->b, (size_t)p->n_b * sizeof *values);

@@ -34,18 +34,19 @@ enum {
  * and each takes 4 or, on Zen 2, 5 cycles. */
 enum { EMIT_GEMM_LATENCY = 10 };
 
-/* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  It must
- * fit the registers (emit_gemm_fits). */
+/* The size of a block: its rows, and its columns counted in vectors of `lanes` lanes.  It must fit the registers
+ * (emit_gemm_fits). */
 typedef struct emit_gemm_tile {
   int rows, vectors, lanes;
 } emit_gemm_tile;
 
 /* Returns the best block size for an m x n product of elements of `type`, which the caller cuts into such blocks by
- * emit_gemm_cut.  It is the size with the fewest loads per multiplication among those with enough sums to hide the
- * latency of a multiplication. m and n are at least 1. */
+ * emit_gemm_cut.  It is the size for which the fewest cycles are estimated: one that needs few loads per multiplication
+ * and has enough sums to hide the latency of a multiplication.  m and n are at least 1. */
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n);
 
-/* Returns true if the registers can hold a block of this size: its sums, one row of B and one element of A. */
+/* Returns true if the registers can hold a block of this size (its sums, one row of B and one element of A), and its
+ * rows and sums are within the limits above. */
 bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors);
 
 /* A division of n into as few parts as possible, none larger than `most`: first n_large parts of size `large`, then
@@ -76,7 +77,7 @@ typedef struct emit_small {
 /* Memory to prefetch, such as the next panels of B: the cache lines of `bytes` bytes (i64) from `from` on.  They are
  * prefetched `lines` at a time, spread evenly over the loop over k, so that the last ones are prefetched as the loop
  * ends.  They go into the first-level cache, since prefetching into the second-level cache gains nothing.  If `from` is
- * NULL, nothing is prefetched. */
+ * NULL, or k is so small that there is no loop, nothing is prefetched. */
 typedef struct emit_fetch {
   LLVMValueRef from, bytes;
   int lines;
@@ -92,7 +93,7 @@ typedef struct emit_gemm {
   int64_t b_k;      /* the distance between rows of B, whose vectors are contiguous; not used with `small` */
   int64_t b_vector; /* the distance between vectors of columns; with `small` in bytes */
   /* Distances that are not constants (i64), in place of a_at and a_row, a_k, b_k and b_vector; NULL where the distance
-   * is a constant.  `ahead` cannot be used together with b_k_size. */
+   * is a constant.  `ahead` can be used only if b_k and b_vector are constants. */
   LLVMValueRef a_row_size, a_k_size, b_k_size, b_vector_size;
   emit_small small;
   /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
@@ -105,7 +106,8 @@ typedef struct emit_gemm {
   LLVMValueRef ahead;
   int n_ahead;
   emit_fetch fetch;
-  LLVMValueRef k; /* the number of products in each sum, an i64 of at least 0; a constant gives shorter code */
+  LLVMValueRef k; /* the number of products in each sum (or of dot4 groups), an i64 of at least 0; a constant gives
+                     shorter code, and `small` requires one */
   int unroll;     /* how many k an iteration of the loop handles; 0 lets the emitter choose */
 } emit_gemm;
 

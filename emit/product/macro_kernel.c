@@ -39,8 +39,8 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   emit_call_typed(w, pointer_of(m, EMIT_RECORD_EPILOGUE), EMIT_EPILOGUE_TYPES, finish);
 }
 
-/* Returns how many of n rows are left for the current rung and those after it: each rung takes as many rows as fit in
- * its blocks. */
+/* Returns how many of n rows are left for the current rung and the rungs after it.  Each rung before it takes as many
+ * rows as fill whole blocks of its height. */
 static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   const emit_ir *w = m->w;
   LLVMValueRef rungs = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
@@ -52,8 +52,9 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   return l.carried[0];
 }
 
-/* Writes the rows of the current rung, of those from begin * h to end * h, where h is the height of the highest rung's
- * blocks. */
+/* Writes the loop over the blocks of the current rung in rows [begin * h, end * h) of an iteration of the loops around
+ * the blocks, where h is the height of the highest rung's blocks.  The last of these rows may not exist
+ * (EMIT_RECORD_INNER). */
 static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = m->w;
   LLVMValueRef high = number_of(m, EMIT_RECORD_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);
@@ -80,7 +81,8 @@ static LLVMValueRef outside_offset(const macro_kernel *m) {
   return l.carried[1];
 }
 
-/* Writes the column of blocks, in each iteration of the loops around the blocks that the step has a part of. */
+/* Writes the loop over those iterations of the loops around the blocks in which the step has rows, for the current
+ * column of blocks. */
 static void write_outer_loop(macro_kernel *m) {
   const emit_ir *w = m->w;
   LLVMValueRef inside = number_of(m, EMIT_RECORD_INSIDE), one = emit_i64(w, 1);

@@ -4,8 +4,8 @@
  *     void f(record, a, b, first_row, first_column, row_from, row_to, column_step)
  *
  * The function computes a step of the product's grid: the blocks of rows [row_from, row_to) (emit_row_cut.blocks) in
- * column step number column_step.  a and b are the addresses of A and B for the step's batch and group, first_row and
- * first_column its first row and column of C.
+ * column step number column_step.  a and b are the addresses of A and B for the step's batch and group; first_row and
+ * first_column are the row and the column of C at which that batch and group begin.
  *
  * The rows are divided like a ladder (emit_row_cut.ladder).  A rung is the rows that blocks of one height compute;
  * there is a loop over the rungs, in it one over the columns, and in that one over the rows, so that the panels of B
@@ -34,7 +34,8 @@ enum {
 };
 
 /* The entries of a rung in the record: the rows of its blocks; the vectors of its wide blocks and of its narrow ones;
- * the number of wide blocks, which come first, and of all blocks, in a row of blocks; their micro-kernels. */
+ * in a row of blocks, the number of wide blocks, which come first, and the number of all blocks; the micro-kernels of
+ * wide and of narrow blocks. */
 enum { EMIT_RUNG_ROWS, EMIT_RUNG_WIDTHS, EMIT_RUNG_N_WIDE = 3, EMIT_RUNG_N, EMIT_RUNG_MICRO, EMIT_RUNG_ENTRIES = 7 };
 enum { EMIT_MOST_RUNGS = 3, EMIT_MOST_OUTSIDE = 5 };
 
@@ -47,12 +48,12 @@ enum {
   EMIT_RECORD_TILE,
   EMIT_RECORD_WATCH,
   EMIT_RECORD_INNER,        /* emit_row_cut.inner */
-  EMIT_RECORD_INSIDE,       /* the number of blocks in one iteration of the loops around the blocks */
-  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A */
+  EMIT_RECORD_INSIDE,       /* the number of row blocks in one iteration of the loops around the blocks */
+  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A in bytes */
   EMIT_RECORD_COLUMN_STEPS, /* the number of steps of the grid along the columns */
   EMIT_RECORD_COLUMNS,      /* the number of columns of a group */
   EMIT_RECORD_LANES,        /* the number of columns in a vector */
-  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B */
+  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B, in bytes */
   EMIT_RECORD_N_RUNGS,
   EMIT_RECORD_RUNGS,
   EMIT_RECORD_LOOPS = EMIT_RECORD_RUNGS + EMIT_MOST_RUNGS * EMIT_RUNG_ENTRIES, /* the table of the micro-kernels */

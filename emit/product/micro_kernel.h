@@ -5,8 +5,9 @@
  * The function adds up a block whose first row of A is at `a` and whose first column of B is at `b`, and writes the
  * sums to `tile` (emit_gemm_store).  `loops` is a table of i64: the distance between rows of A, then for each loop over
  * the products of a sum, the outermost first, its number of iterations and its distances in A and in B, in elements
- * (emit_gemm_loop).  Tables of a kernel's buffers and arguments, and the number of the block's first column, are for
- * functions that belong to one kernel. */
+ * (emit_gemm_loop).  Only functions that belong to one kernel, such as those for quantised weights, read the others:
+ * `buffers` and `args` are the kernel's tables of buffers and arguments, `column` is the number of the block's first
+ * column. */
 #ifndef EMIT_PRODUCT_MICRO_KERNEL_H
 #define EMIT_PRODUCT_MICRO_KERNEL_H
 
@@ -32,8 +33,8 @@ typedef struct emit_micro_kernel {
   emit_gemm_tile tile;
   dtype type, dot4; /* as in emit_gemm */
   bool dot4_flips;
-  /* Whether B lies in panels, from which the distances in B follow, and whether a panel begins with the initial values
-   * of its sums.  Otherwise the vectors of a row of B are contiguous. */
+  /* `panels`: whether B lies in panels, from which the distances in B follow; otherwise the vectors of a row of B are
+   * contiguous.  `head`: whether a panel begins with the initial values of its sums. */
   bool panels, head;
   bool contiguous; /* whether the innermost distance in A is 1 */
   int n_loops;

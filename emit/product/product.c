@@ -257,8 +257,8 @@ static bool by_four(dim_table *t, dim *d) {
   return true;
 }
 
-/* Changes strides and sizes from bytes to dot4 groups.  Returns false if some group of four bytes is not contiguous
- * in A. */
+/* Changes strides and sizes from bytes to dot4 groups.  Returns false if some group of four bytes is not contiguous in
+ * A, or if a distance in A is not known to be a multiple of four bytes. */
 static bool in_dot4_groups(dim_table *t, emit_product *p) {
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
   if (!inner || inner->a != 1 || !dim_is_const(inner->n) || inner->n % DOT4 || p->group.a % DOT4 ||
@@ -304,8 +304,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
 
 /* --- blocks of rows --- */
 
-/* Sets how rows are divided into blocks: the rows of the innermost loop or, if these are few, those of the two
- * innermost loops. */
+/* Sets how rows are divided into blocks: the rows of the innermost loop.  If these are few, and both distances and the
+ * size of the loop around it are constants, the rows of the two innermost loops are divided together. */
 static void cut_inner(const emit_product *p, const emit_level **cut, emit_row_cut *r) {
   const emit_level *last = *cut;
   bool apart = p->n_rows > 1 && dim_is_const(last[-1].n) && dim_is_const(last[-1].a) && dim_is_const(last->a);
@@ -402,8 +402,10 @@ static const double least_work = 20000;
 
 static int64_t wanted_steps(const emit_product_options *o) { return o->threads > 1 ? 4 * (int64_t)o->threads : 1; }
 
-/* Divides a product of constant extents into steps of the grid: by rows, and by columns as well until there are enough
- * steps for the threads. If B is larger than A, steps go along the rows first, so that each panel of B is read once. */
+/* Divides a product of constant extents into steps of the grid.  A step first has all columns, and the rows of
+ * rows_of_step; then its blocks of rows or of columns are halved until there are enough steps for the threads.  If B is
+ * larger than A, columns are halved first, and consecutive steps go along the rows, so that each panel of B is read
+ * once. */
 static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *options) {
   int64_t rows = count(NULL, p->n_rows, p->rows), outside = emit_product_outside(NULL, p);
   emit_row_cut r = emit_product_rows(NULL, p);
@@ -427,8 +429,8 @@ static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *
 }
 
 /* Sets p->steps, the bounds of the grid's steps, for a product whose extents are not all constants.  The part of A that
- * a step reads fits in the second-level cache.  If B does not, it is read again for each step along the rows, so steps
- * then have more rows, whose part of A is in the last-level cache. */
+ * a step reads fits in the second-level cache.  If B does not fit there, it is read again for each step along the rows,
+ * so steps then have more rows; their part of A stays in the last-level cache. */
 static void bound_steps(dim_table *t, emit_product *p, const emit_product_options *options) {
   int64_t sum_bytes = sum_bytes_of(t, p), columns = likely(t, p->columns);
   double row = (double)columns * (double)likely(t, emit_product_sums(t, p)); /* the multiplications of a row */
@@ -568,9 +570,7 @@ emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p) {
 
 bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *code, int64_t *placeholder_m,
                             emit_kernel_info *info, int64_t args[EMIT_PRODUCT_ARGS]) {
-  enum {
-    MANY_BLOCKS = 64
-  }; /* the number of row blocks in a step that emit_poll assumes, since the real number is an argument */
+  enum { MANY_BLOCKS = 64 }; /* any number above 0: the code takes the number of row blocks in a step as an argument */
   emit_row_cut r = emit_product_rows(t, p);
   if (!has_constant_extents(t, p) || p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements ||
       p->quantized_type || r.n_large + r.n_small < 2) {

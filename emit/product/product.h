@@ -7,8 +7,8 @@
  * taps and the input channels.  Batches, rows and s are nests of loops (emit_level); the offset of an element of A is
  * the sum of the loops' counters times their strides.  So A is read in place, except that it is copied with zeros
  * around it if a convolution has padding.  B is read as panels, which are vectors of columns: a constant is packed into
- * panels at compile time (emit_product_pack), any other B is packed by the kernel, unless it already lies in memory as
- * vectors.
+ * panels at compile time (emit_product_pack), any other B is packed by a kernel that runs before the product, unless it
+ * already lies in memory as vectors.
  *
  * Quantised weights (hlo/analysis/quantized.h) stay small integers in their panels.  The products of one block of
  * weights, which have one scale, are added up, and their sum is scaled.
@@ -80,8 +80,8 @@ typedef struct emit_product {
    * must be converted from u8 to s8, or from s8 to u8, for the target's instruction (emit_gemm_dot4_offset). */
   int64_t dot4_offset;
   int64_t tile_rows, tile_vectors; /* the size of the largest block */
-  /* Whether the rows are divided like a ladder (emit_row_cut), by functions that many kernels share.  It is so if their
-   * number is not a constant, and otherwise where little code counts for more than its speed. */
+  /* Whether the rows are divided like a ladder (emit_row_cut), by functions that many kernels share.  It is so if the
+   * number of rows of the innermost loop is not a constant, or where emit_product_options.ladder asks for it. */
   int64_t ladder;
   /* Smaller blocks of a ladder, the higher ones first, for the rows that are left.  They are wider, so that they keep
    * the processor as busy as the largest ones. */
@@ -100,7 +100,7 @@ typedef struct emit_product {
 typedef enum emit_packing {
   EMIT_B_PLAIN,  /* B is read in place, as rows of contiguous whole vectors */
   EMIT_B_PACKED, /* panels that are packed at compile time and passed in place of the operand */
-  EMIT_B_SCRATCH /* panels that the kernel packs into scratch memory */
+  EMIT_B_SCRATCH /* panels that a kernel of its own packs into scratch memory */
 } emit_packing;
 
 /* Sets the geometry of the dot or convolution that `i` is or, if it is a fusion, contains.  In a fusion only
@@ -108,17 +108,19 @@ typedef enum emit_packing {
  * contraction that this file supports. */
 bool emit_product_of(const hlo_instr *i, emit_product *p);
 
-/* Sets the geometry of a dot in f32 whose operands lie in memory with the strides xs and ys, one for each dimension. */
+/* Sets the geometry of a dot whose operands lie in memory with the strides xs and ys, one for each dimension.  Returns
+ * false if its columns are not evenly spaced, or if its dimensions make too many loops. */
 bool emit_product_of_dot(const hlo_instr *dot, const dim *xs, const dim *ys, emit_product *p);
 /* Appends l as the innermost loop of the nest levels[*n].  If l and the loop that was innermost before can be one loop
  * (because their strides in A and, with merge_b, in B fit), they are merged instead.  Returns false if there are too
  * many loops. */
 bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
-/* The arguments of emit_product_choose. rows, vectors and lanes are the size of a block. 0 means the size that
- * emit_gemm_fit finds best and, for lanes, the target's vector width. cache_bytes is the size of a core's second-level
- * cache.  With `ladder` a constant number of rows is divided like a ladder, too, if B fits that cache:
- * from memory it comes faster to blocks that prefetch their panels. */
+/* The arguments of emit_product_choose.  rows, vectors and lanes are the size of a block; 0 means the size that
+ * emit_gemm_fit finds best and, for lanes, the target's vector width.  cache_bytes is the size of a core's second-level
+ * cache.  `ladder` asks for a ladder where the number of rows is a constant, too; this is done only if B fits that
+ * cache, since a B that comes from memory is read faster by blocks that prefetch their panels, which those of a ladder
+ * do not. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
@@ -135,10 +137,11 @@ void emit_product_choose_like(emit_product *p, const emit_product *chosen);
 double emit_product_size(dim_table *t, const emit_product *p);
 
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
- * vector of columns; if there are fewer columns than lanes in the last panel, it is filled up with zeros.  For dot4
- * groups with a dot4_offset, a panel begins with the initial values of its sums (the head).  The functions return the
- * number of elements of all panels, of one panel, and of its head.  Here and below, the table may be NULL if all sizes
- * that matter are constants, as those of a constant B are. */
+ * vector of columns.  If there are fewer columns than lanes in the last panel, it is filled up: with zeros at compile
+ * time, with copies of the last column by a kernel.  For dot4 groups with a dot4_offset, a panel begins with the
+ * initial values of its sums (the head).  The functions return the number of elements of all panels, of one panel, and
+ * of its head.  Here and below, the table may be NULL if all sizes that matter are constants, as those of a constant B
+ * are. */
 dim emit_product_packed(dim_table *t, const emit_product *p);
 dim emit_product_panel(dim_table *t, const emit_product *p);
 int64_t emit_product_head(const emit_product *p);
@@ -155,8 +158,8 @@ bool emit_product_reads_quantized(const hlo_quantized_weights *w);
 /* Packs B, which is a constant, into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as
  * the instruction's operand is laid out. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* The first returns the number of products that are added up to an element of C.  The second returns the offset in a
- * constant B of the factor of product number s in column 0. */
+/* The first returns the number of products (or of dot4 groups) whose sum is an element of C.  The second returns the
+ * offset in a constant B of the factor of product number s in column 0. */
 dim emit_product_sums(dim_table *t, const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);
 

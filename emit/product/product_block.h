@@ -12,7 +12,7 @@ typedef struct emit_product_kernel {
   dim_table *dims; /* the sizes in p are expressions of this table */
   const hlo_instr *contraction;
   dtype type;
-  LLVMValueRef a, b, copy, packed; /* the operands, and their copies in scratch memory */
+  LLVMValueRef a, b, copy, packed; /* the operands; the copies of A and B in scratch memory, if there are some */
   emit_row_cut rows;
   int64_t n_sums; /* the number of loops over s (the products of a sum); the innermost is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];

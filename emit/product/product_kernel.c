@@ -34,8 +34,8 @@ typedef struct kernel {
   parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
   /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
-  /* For a ladder: the entries of its macro-kernel's record that are still to be written, or NULL; the record's address.
-   */
+  /* For a ladder: the entries of its macro-kernel's record, NULL for those that are not used, and the record's
+   * address. */
   LLVMValueRef entries[EMIT_RECORD_ENTRIES], record;
 } kernel;
 
@@ -235,7 +235,7 @@ static void put_loops(kernel *x) {
 }
 
 static void put_entries(kernel *x) {
-  enum { ONE_ITERATION = 62 }; /* the logarithm of a number of blocks that no product has */
+  enum { ONE_ITERATION = 62 }; /* 2^62 row blocks are more than any product has */
   emit_product_kernel *k = &x->k;
   const emit_ir *w = k->w.e.w;
   const emit_row_cut *r = &k->rows;

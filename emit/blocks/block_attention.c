@@ -53,7 +53,8 @@ static bool has_type(const hlo_attention *a, dtype *out) {
   return same;
 }
 
-/* Wider vectors need fewer loads, but a width that they do not divide is padded. */
+/* Returns how many columns of v a thread has as a vector.  Wider vectors need fewer loads.  But they may pad the width
+ * of v by at most a quarter, and the columns that are in shared memory at a time may take at most MOST_STAGED bytes. */
 static int64_t choose_vector(const emit_attention_tile *t) {
   enum { WIDEST_VECTOR = 4, MOST_STAGED = 32 << 10 };
   int64_t v = WIDEST_VECTOR, lanes = EMIT_ATTENTION_LANES;
@@ -65,18 +66,20 @@ static int64_t choose_vector(const emit_attention_tile *t) {
 }
 
 int64_t emit_attention_left_elements(const emit_attention_tile *t, int64_t n) {
-  enum { NUMBERS = 3, ALIGNED = 16 }; /* vectors of values are stored as a whole */
+  enum { NUMBERS = 3, ALIGNED = 16 }; /* ALIGNED: vectors of values are stored as a whole */
   return round_up(t->rows * n * (t->strips * t->strip + NUMBERS), ALIGNED);
 }
 
-/* k has a chunk and one vector more a row, so that neighbouring rows begin in different banks. */
+/* Returns the elements of shared memory for a part of k or v, or for the sums that are joined in the end.  A row of k
+ * has a chunk and one vector more, so that neighbouring rows begin in different banks. */
 static int64_t staged_elements(const emit_attention_tile *t) {
   int64_t k = t->keys * (t->chunk + EMIT_ATTENTION_SUMS), v = t->keys * t->strip;
   int64_t joined = t->c.parts > 1 ? emit_attention_left_elements(t, t->c.parts) : 0;
   return max_i64(max_i64(k, v), joined);
 }
 
-/* A tile of groups of threads; `t` has the config, the type and the sizes of a head. */
+/* Sets the sizes of a tile that groups of threads compute; t has the config, the type and the sizes of a head.  Returns
+ * false if a thread would need too many registers, or a block too much shared memory. */
 static bool group_tile_of(emit_attention_tile *t) {
   enum { CHUNK = 32 };
   const emit_block_attention *c = &t->c;
@@ -97,14 +100,16 @@ static bool group_tile_of(emit_attention_tile *t) {
   return c->rows * t->strips * t->vector <= EMIT_ATTENTION_VALUES && bytes <= SHARED_BYTES;
 }
 
-/* The more registers the rows of q and the sums take, the fewer are left for scores. */
+/* Returns the most keys of a lane, or 0 if heads are too wide: the more registers the rows of q and the sums take, the
+ * fewer are left for scores. */
 static int64_t most_mma_keys(const emit_attention_tile *t) {
   int64_t widest = max_i64(t->sums, t->width);
   return widest <= 64 ? EMIT_ATTENTION_MMA_KEYS : widest <= 128 ? EMIT_ATTENTION_MMA_KEYS / 2 : 0;
 }
 
-/* A tile of warps, each of which has 16 rows.  Of the keys of a tile, all threads bring equally many chunks of 8
- * factors. */
+/* Sets the sizes of a tile that warps compute, each of them 16 rows.  Heads are padded so that all threads bring
+ * equally many chunks of 8 factors of the tile's keys.  Returns false if that takes too many registers, or sums are not
+ * f32. */
 static bool mma_tile_of(const hlo_attention *a, emit_attention_tile *t) {
   enum { WARPS = 4, LANES = EMIT_ATTENTION_MMA_LANES, PAIR = 2, CHUNK = 8 };
   t->threads = WARPS * EMIT_WARP;
@@ -112,7 +117,7 @@ static bool mma_tile_of(const hlo_attention *a, emit_attention_tile *t) {
   t->row_step = EMIT_MMA_ROWS / 2;
   t->rows = WARPS * EMIT_MMA_ROWS;
   t->keys = LANES * t->c.keys;
-  int64_t factors = t->threads * CHUNK / t->keys; /* of a head, of which each thread brings a chunk */
+  int64_t factors = t->threads * CHUNK / t->keys; /* in so many columns of a head, each thread has one chunk */
   t->chunk = t->padded = round_up(t->sums, factors);
   t->vector = PAIR;
   t->strip = EMIT_MMA_COLUMNS;
@@ -152,7 +157,8 @@ dim emit_block_attention_counters(const hlo_attention *a, const emit_block_atten
   return emit_attention_tile_of(a, c, &t) && c->splits > 1 ? tiles_of(a, &t) : 0;
 }
 
-/* Few rows leave groups for parts of the keys, if there are so many. */
+/* Returns into how many parts groups divide the keys.  With few rows, several groups can share the keys of a row, if
+ * there are enough keys. */
 static int64_t choose_parts(double rows, double keys) {
   int64_t parts = 1;
   while (parts < MOST_PARTS && rows * (double)(parts * 2) <= EMIT_ATTENTION_GROUPS &&
@@ -162,8 +168,9 @@ static int64_t choose_parts(double rows, double keys) {
   return parts;
 }
 
-/* Each block gets at least one tile of keys.  Storing and joining sums takes about as long as a few tiles, which is an
- * estimate that was not measured: these are not shared. */
+/* Returns how many blocks share the keys of the same rows.  Each gets at least one tile of keys.  Fewer than FEW_TILES
+ * tiles are not shared, since storing and joining the sums takes about as long (an estimate, which was not
+ * measured). */
 static int64_t choose_splits(const hlo_attention *a, const emit_block_attention *c) {
   enum { FEW_TILES = 4 };
   emit_attention_tile t;

@@ -27,7 +27,7 @@
 enum { EMIT_ATTENTION_GROUPS = 16, EMIT_ATTENTION_LANES = 16 };
 
 enum {
-  EMIT_ATTENTION_MMA_LANES = 4, /* which have the same rows if tensor cores multiply */
+  EMIT_ATTENTION_MMA_LANES = 4, /* if tensor cores multiply: the lanes that have the same rows */
   EMIT_ATTENTION_MMA_ROWS = 2,  /* of each lane */
   EMIT_ATTENTION_MMA_KEYS = 16  /* of each lane in a tile, or half as many if heads are wide */
 };
@@ -38,7 +38,8 @@ typedef struct emit_block_attention {
   int64_t keys;   /* of a thread in a tile: 1, 2 or 4 */
   int64_t parts;  /* a power of 2, at most EMIT_ATTENTION_GROUPS */
   int64_t splits; /* how many blocks share the keys of the same rows: a power of 2, at most EMIT_MOST_PARTS */
-  int64_t mma;    /* whether tensor cores compute both products; `rows` and `keys` are then as above, `parts` is 1 */
+  int64_t mma;    /* whether tensor cores compute both products; `rows` is then EMIT_ATTENTION_MMA_ROWS, `keys` is
+                     EMIT_ATTENTION_MMA_KEYS or half of it, and `parts` is 1 */
 } emit_block_attention;
 
 /* Returns true if the config can be used for the attention: its numbers are floats of one computing type

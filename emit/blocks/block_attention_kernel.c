@@ -122,7 +122,7 @@ status emit_block_attention_kernel(emit_module *m, const char *name, const hlo_i
   k->element = emit_register_type(k->ir, k->t.type);
   emit_block_team(&k->w, (uint32_t)k->t.threads, (uint32_t)k->t.threads);
   k->thread = emit_thread_number(&k->w);
-  /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
+  /* a block without a step has nothing to do; it must not divide by sizes, which may then be 0 */
   LLVMBasicBlockRef after = emit_if_begin(k->ir, emit_icmp(k->ir, LLVMIntSLT, k->w.begin, k->w.end));
   write_tile(k);
   emit_if_end(k->ir, after);

@@ -1,7 +1,7 @@
 /* block_attention_mma.c - the two products of block_attention.h's kernel by tensor cores.
  *
- * Shared memory has q[rows][pitch], whose place v[keys][pitch] takes when all warps have their rows of q in registers,
- * and k[keys][pitch], as words of two factors. */
+ * Shared memory has two arrays of words, which have two factors each: q[rows][pitch] and k[keys][pitch].  When all
+ * warps have their rows of q in registers, v[keys][pitch] takes the place of q. */
 #include <assert.h>
 
 #include "emit/blocks/block_attention_internal.h"
@@ -11,7 +11,7 @@
 
 /* A chunk is what a thread brings to shared memory at once: 16 bytes of a row, a key, or of the values of a key. */
 enum { PAIR = 2, CHUNK_WORDS = 4, CHUNK = CHUNK_WORDS * PAIR, SIDE = 16, SIDE_WORDS = SIDE / PAIR };
-enum { MOST_CHUNKS = 8, SUMS = 4 /* of a lane, of an mma */ };
+enum { MOST_CHUNKS = 8, SUMS = 4 /* SUMS: the sums of a lane in an mma */ };
 
 /* The pad lets the eight chunks that a load or store of a warp accesses at a time lie in different banks. */
 static int64_t pitch_of(int64_t factors) { return factors / PAIR + CHUNK_WORDS; }
@@ -41,8 +41,8 @@ typedef struct array {
   uint32_t operand;
   bool lines_are_sums; /* v, whose lines are keys */
   LLVMValueRef memory, first;
-  dim lines;             /* how many there are */
-  int64_t of_tile;       /* how many the tile has, which begins with number `first` */
+  dim lines;             /* the number of lines */
+  int64_t of_tile;       /* the number of the tile's lines, which begin with line number `first` */
   int64_t inner, padded; /* the factors of a line, without and with those that only fill it up */
 } array;
 
@@ -76,7 +76,7 @@ static LLVMValueRef bits_of(const emit_attention_block *k, LLVMValueRef v) {
   return LLVMBuildTrunc(k->ir->builder, bits, emit_type_like(bits, k->ir->i16), "");
 }
 
-/* Returns the factor or, with n > 1, as many neighbouring ones of a line. */
+/* Returns the bits of n neighbouring factors of a line, from factor number `at` on. */
 static LLVMValueRef factors_of(emit_attention_block *k, const array *a, LLVMValueRef line, LLVMValueRef at, int n) {
   emit_indexer *x = &k->w.e.x;
   emit_pos along = n > 1 ? emit_pos_along(emit_pos_at(at, n), n) : emit_pos_at(at, 1), own = emit_pos_at(line, 1);
@@ -112,12 +112,14 @@ static LLVMValueRef load_chunk(emit_attention_block *k, const array *a, LLVMValu
   return or_zero(k, emit_icmp(ir, LLVMIntSLT, line, emit_size(&k->w.e.x, a->lines)), words);
 }
 
-/* Where a chunk is in memory, and the address to which it is brought. */
+/* A chunk: the number of its line, the number of its first factor in the line, and the address to which it is
+ * brought. */
 typedef struct place {
   LLVMValueRef line, at, to;
 } place;
 
-/* Returns the place of chunk number `flat` of the tile.  Neighbours are neighbours in memory. */
+/* Returns the place of chunk number `flat` of the tile.  Chunks with neighbouring numbers are neighbours in the
+ * operand. */
 static place place_of(const emit_attention_block *k, const array *a, LLVMValueRef flat) {
   const emit_ir *ir = k->ir;
   int64_t of_line = a->padded / CHUNK;
@@ -196,7 +198,7 @@ static void multiply(emit_attention_block *k, const LLVMValueRef *rows, const LL
   }
 }
 
-/* Sets the scores [row][key] of the thread: those of two neighbouring keys of each 8, of two rows. */
+/* Sets the thread's scores [row][key].  It has two rows and, of each 8 keys, two neighbouring ones. */
 static void multiply_scores(emit_attention_block *k, LLVMValueRef *scores) {
   const emit_ir *ir = k->ir;
   int64_t pitch = pitch_of(k->t.padded), keys = k->t.c.keys;
@@ -252,8 +254,9 @@ static void multiply_values(emit_attention_block *k, const LLVMValueRef *weights
   }
 }
 
-/* The values of v are on their way while scores are computed.  Each of the two barriers also lets all threads have read
- * what is overwritten behind it: the first one the last tile's values, or the rows of q, the second one the keys. */
+/* The values of v are on their way while scores are computed.  When all threads have reached the first barrier, they
+ * have also read the values of the tile before (or the rows of q), which the values of this tile then overwrite.  When
+ * they have reached the second one, they have read the keys, which those of the next tile overwrite. */
 void emit_attention_mma_add_keys(emit_attention_block *k, emit_attention_rows *rows) {
   const array keys = {k->a.qk, 1, false, k->staged, k->first_key, k->a.keys, k->t.keys, k->t.sums, k->t.padded};
   const array values = {k->a.pv, 1, true, k->q, k->first_key, k->a.keys, k->t.keys, k->t.width, columns_of(k)};

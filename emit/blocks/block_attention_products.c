@@ -58,7 +58,7 @@ LLVMValueRef emit_attention_operand(emit_attention_block *k, const hlo_instr *do
   return emit_factor(&k->w.e, dot, operand, at, emit_index_reshape(x, flat, n, extents)).v;
 }
 
-/* Returns the element of q or k at a row or key and a sum.  Sums beyond the end are 0. */
+/* Returns the element of q or k at a row or key and at column `sum` of the head.  Columns beyond the end are 0. */
 static LLVMValueRef head_element(emit_attention_block *k, uint32_t operand, LLVMValueRef position, LLVMValueRef sum) {
   const emit_ir *ir = k->ir;
   bool full = k->t.padded == k->t.sums;
@@ -156,7 +156,8 @@ static void load_part(emit_attention_block *k, const part *p) {
 
 /* --- the product of q and k --- */
 
-/* Adds the products of a chunk of sums, which are in shared memory: those of k, and those of q from `first` on. */
+/* Adds the products of a chunk of the columns of a head to the scores.  That of k is in k->staged, that of q begins at
+ * column `first` of k->q. */
 static void multiply_scores(const emit_attention_block *k, LLVMValueRef first, LLVMValueRef *scores) {
   const emit_ir *ir = k->ir;
   int64_t rows = k->t.c.rows, keys = k->t.c.keys, pitch = k->t.chunk + VECTOR;

@@ -109,8 +109,8 @@ static void leave_numbers(emit_attention_block *k, const left *l, LLVMValueRef p
   LLVMBuildStore(k->ir->builder, s.total, emit_attention_at(k, l->totals, place));
 }
 
-/* Stores what the thread has of row number r of its group.  `place` is that of the row and of the part of its keys;
- * `total` is that of all lanes. */
+/* Stores what the thread has of row number r of its group.  `place` is the index in the arrays [row of the tile][n];
+ * `total` is the sum of the totals of all lanes. */
 static void leave_row(emit_attention_block *k, const left *l, const emit_attention_rows *rows, int64_t r,
                       LLVMValueRef place, LLVMValueRef total) {
   const emit_ir *ir = k->ir;
@@ -126,7 +126,7 @@ static void leave_row(emit_attention_block *k, const left *l, const emit_attenti
   }
 }
 
-/* Each group has a part of the keys of one row. */
+/* Leaves the sums of all groups in shared memory.  Each group has a part of the keys of one row. */
 static void leave_groups(emit_attention_block *k, const emit_attention_rows *rows) {
   left l = left_by_groups(k);
   LLVMValueRef total = emit_attention_join_lanes(k, rows->total[0], emit_sum);
@@ -140,7 +140,7 @@ static LLVMValueRef place_of_split(const emit_attention_block *k, LLVMValueRef i
   return emit_add(k->ir, emit_times(k->ir, in_tile, k->t.c.splits), k->split);
 }
 
-/* Each group has rows of its own. */
+/* Leaves the block's sums in scratch memory.  Each group has rows of its own. */
 static void leave_rows(emit_attention_block *k, const emit_attention_rows *rows) {
   left l = left_by_blocks(k);
   for (int64_t r = 0; r < k->t.c.rows; r++) {

@@ -22,7 +22,7 @@ LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, 
 
 /* --- elementwise operations --- */
 
-/* Returns the place of a score, or of what a row has once if key is NULL. */
+/* Returns the place of the score of a row and a key; if `key` is NULL, that of a value that the row has only once. */
 static const emit_index *place_of(emit_attention_block *k, LLVMValueRef row, LLVMValueRef key) {
   emit_indexer *x = &k->w.e.x;
   dim *dims = ARENA_NEW_N(k->ir->arena, dim, 3);
@@ -38,7 +38,7 @@ static const emit_index *place_of(emit_attention_block *k, LLVMValueRef row, LLV
   return place;
 }
 
-/* Returns `made` at a place where `from` is x.  Both are in the type in which is computed. */
+/* Returns `made` at a place where `from` is x.  Both are in the type in which the kernel computes. */
 static LLVMValueRef value_from(emit_attention_block *k, hlo_value made, hlo_value from, const emit_index *place,
                                LLVMValueRef x) {
   x = emit_narrow(k->ir, hlo_type(from), x);
@@ -61,8 +61,8 @@ LLVMValueRef emit_attention_shift(emit_attention_block *k, LLVMValueRef row, LLV
   return value_from(k, k->a.shift, hlo_result(k->a.max, 0), place_of(k, row, NULL), most);
 }
 
-/* The number is not a number if what is subtracted from the scores is infinite, as their exponentials are then; without
- * keys the result is 0, as a sum of nothing. */
+/* The result is NaN if the shift is infinite, since the exponentials of the scores minus the shift are NaN, too.  It is
+ * 0 if there are no keys, so that the values become 0. */
 LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, LLVMValueRef most, LLVMValueRef shift,
                                     LLVMValueRef total) {
   const emit_ir *ir = k->ir;
@@ -80,14 +80,14 @@ LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, L
 
 /* --- a tile of keys --- */
 
-/* Returns the number of key number j of the thread. */
+/* Returns the number in the batch of key number j of the thread. */
 static LLVMValueRef key_of(const emit_attention_block *k, int64_t j) {
   int64_t at = k->t.c.mma ? j / 2 * EMIT_MMA_COLUMNS + j % 2 : j * k->t.lanes;
   return emit_add(k->ir, k->first_key, emit_add(k->ir, k->own_key, emit_i64(k->ir, at)));
 }
 
 /* Replaces the dots of a row by the operands of the softmax, which are -infinity for keys that do not exist.  Returns
- * the largest one of the group. */
+ * the largest operand of all lanes that have the row. */
 static LLVMValueRef finish_scores(emit_attention_block *k, LLVMValueRef row, LLVMValueRef *scores) {
   const emit_ir *ir = k->ir;
   int64_t keys = k->t.c.keys;
@@ -103,7 +103,7 @@ static LLVMValueRef finish_scores(emit_attention_block *k, LLVMValueRef row, LLV
   return emit_attention_join_lanes(k, most, emit_larger);
 }
 
-/* Replaces the operands of the softmax of a row by its weights, and returns the sum of the thread's. */
+/* Replaces the operands of the softmax of a row by their exponentials, and returns the sum of those of the thread. */
 static LLVMValueRef raise(emit_attention_block *k, LLVMValueRef *scores, LLVMValueRef shift) {
   const emit_ir *ir = k->ir;
   LLVMValueRef all = NULL;

@@ -10,7 +10,7 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 
-enum { CHUNK = EMIT_MMA_CHUNK, SIDE = EMIT_MMA_SIDE, MOST = 4 /* fragments of a warp */ };
+enum { CHUNK = EMIT_MMA_CHUNK, SIDE = EMIT_MMA_SIDE, MOST = 4 /* the most fragments of a warp's rows or columns */ };
 
 /* --- choosing --- */
 
@@ -47,7 +47,7 @@ bool emit_choose_mma_tile(const hlo_instr *i, bool divides, emit_mma_tile *out) 
     double wide = (double)(SIDE * emit_mma_tiles[k].warp_columns * emit_mma_tiles[k].across);
     double blocks = ceil(rows / high) * ceil(columns / wide) * batch;
     int64_t parts = divides ? emit_choose_parts(blocks, sums) : 1;
-    /* in proportion to the factors that each processor loads, if all processors get equally many blocks */
+    /* the cost is in proportion to the factors that each processor loads, if all get equally many blocks */
     double cost = fmax(blocks, EMIT_ENOUGH_BLOCKS / (double)parts) * (high + wide);
     if (cost < least) {
       least = cost;

@@ -27,8 +27,9 @@ static int chunks_of(const emit_mma_kernel *k, const emit_mma_side *s) {
 /* --- sides --- */
 
 /* Returns true if chunks of the side can be copied: their factors are not computed, not rounded, and next to each
- * other.  Sets *across to whether the factors of a chunk belong to neighbouring rows or columns, at one position in the
- * sum; otherwise they belong to one row or column. */
+ * other; if they belong to neighbouring rows or columns, they must have 2 bytes.  Sets *across to whether the factors
+ * of a chunk belong to neighbouring rows or columns, at one position in the sum; otherwise they belong to one row or
+ * column. */
 static bool has_copies(const emit_mma_kernel *k, const emit_mma_side *s, bool *across) {
   bool rounds = s->type == DTYPE_F32 && !k->tile.split;
   return !rounds && emit_has_tile_copies(&k->w.e, &k->g, s->operand, s->type, across) &&

@@ -1,11 +1,11 @@
 /* sum_parts.h - products in tiles whose sums are divided among blocks (split-k): few tiles with long sums would leave
  * most of a GPU's processors without work.
  *
- * The sum of each element of the result is divided into the same number of
- * parts.  There is a block for each tile and part; it adds up this part of the sums of the tile's elements, and stores
- * it in scratch memory.  The block of a tile that is done last adds the parts of each element in their order, and
- * stores the results.  So a sum depends on the number of parts and on the sizes, never on which block is done last.
- * Each tile has a counter, by which its blocks find out which one of them is the last. */
+ * The sum of each element of the result is divided into the same number of parts.  There is a block for each tile and
+ * part; it adds up this part of the sums of the tile's elements, and stores it in scratch memory.  The block of a tile
+ * that is done last adds the parts of each element in their order, and stores the results.  So a sum depends on the
+ * number of parts and on the sizes, never on which block is done last.  Each tile has a counter, by which its blocks
+ * find out which one of them is the last. */
 #ifndef EMIT_BLOCKS_SUM_PARTS_H
 #define EMIT_BLOCKS_SUM_PARTS_H
 
@@ -24,8 +24,8 @@ LLVMValueRef emit_parts_counter(const emit_writer *w, LLVMValueRef tile);
 /* How many blocks keep a GPU busy.  This is an estimate, which was not measured. */
 enum { EMIT_ENOUGH_BLOCKS = 64 };
 
-/* Returns the number of parts that should be used where `blocks` blocks compute whole sums of `sums` products; 1: they
- * should stay whole. */
+/* Returns the number of parts into which sums should be divided where `blocks` blocks would compute whole sums of
+ * `sums` products; 1 means that they should stay whole. */
 int64_t emit_choose_parts(double blocks, double sums);
 
 /* Returns the bytes of scratch memory for the parts of the contraction of `i`. */

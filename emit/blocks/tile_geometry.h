@@ -49,7 +49,7 @@ int64_t emit_neighbouring_positions(const emit_tile_geometry *g, uint32_t operan
 emit_index *emit_tile_index(emit_indexer *x, const emit_tile_geometry *g, LLVMValueRef batch, LLVMValueRef row,
                             LLVMValueRef column);
 
-/* Returns p, or n - 1 if p is not less than n. p is less than n rounded up to a multiple of `step`. */
+/* Returns p, or n - 1 if p is not less than n.  p must be less than n rounded up to a multiple of `step`. */
 LLVMValueRef emit_within(const emit_indexer *x, LLVMValueRef p, dim n, int64_t step);
 
 /* Returns, in e->x.lanes lanes and in the type of the sums, an operand's factors at the positions `sum`. `position` is

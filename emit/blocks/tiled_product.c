@@ -15,7 +15,7 @@
 
 enum { SIDE = EMIT_TILE_SIDE, THREADS = SIDE * SIDE, MOST = EMIT_TILE_MOST, MOST_SUMS = 16 };
 enum { ALIGNMENT = 16 /* of shared memory, in bytes: the most that an instruction of a thread loads */ };
-enum { COPIED = EMIT_TILE_COPY / 4, STAGES = 3 }; /* factors of 4 bytes that are copied at once */
+enum { COPIED = EMIT_TILE_COPY / 4, STAGES = 3 }; /* COPIED: the factors of 4 bytes that are copied at once */
 
 /* --- choosing --- */
 
@@ -31,17 +31,18 @@ emit_tile emit_tile_of(int64_t rows, int64_t columns) {
   return (emit_tile){rows, columns, rows * columns > 16 ? 8 : MOST_SUMS, 1};
 }
 
-/* The likely size of a contraction; `sums` is 0 if sums may not be divided. */
+/* The likely sizes of a contraction.  `sums` is the number of products in a sum, or 0 if sums may not be divided. */
 typedef struct size_of_all {
   double rows, columns, batch, sums;
 } size_of_all;
 
-/* Returns how many blocks compute the result in tiles of so many rows and columns of a thread, if sums are whole. */
+/* Returns how many blocks compute the result if a thread has row_side rows and column_side columns, and sums are
+ * whole. */
 static double blocks_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
   return ceil(s->rows / (double)(SIDE * row_side)) * ceil(s->columns / (double)(SIDE * column_side)) * s->batch;
 }
 
-/* Returns into how many parts the sums should then be divided. */
+/* Returns into how many parts the sums should be divided if a thread has row_side rows and column_side columns. */
 static int64_t parts_of(const size_of_all *s, int64_t row_side, int64_t column_side) {
   return emit_choose_parts(blocks_of(s, row_side, column_side), s->sums);
 }
@@ -57,7 +58,7 @@ bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out) {
   if (sums < FEW_SUMS || rows < FEW_ELEMENTS || columns < FEW_ELEMENTS) {
     return false;
   }
-  int64_t side = emit_is_light(i) ? MOST : MOST / 2; /* each element has a copy of the code behind the product */
+  int64_t side = emit_is_light(i) ? MOST : MOST / 2; /* the epilogue is repeated for each element of a thread */
   while (side > 1 && blocks_of(&size, side, side) * (double)parts_of(&size, side, side) < EMIT_ENOUGH_BLOCKS) {
     side /= 2;
   }
@@ -80,15 +81,16 @@ dim emit_count_tiles_of(const hlo_instr *i, const emit_tile *tile) {
 
 /* --- the kernel --- */
 
-/* How the factors of a side get to shared memory.  Those of both sides are loaded, or those of both are copied: then no
- * thread keeps any in registers. */
+/* How the factors of a side get to shared memory.  If the factors of both sides can be copied, both are copied, and no
+ * thread keeps factors in registers meanwhile.  Otherwise both are loaded. */
 typedef enum transport {
-  LOADED,      /* threads load them, while those before are multiplied, and store them */
-  COPY_ACROSS, /* they are copied as they are, neighbouring rows or columns at once */
-  COPY_ALONG   /* the same for neighbouring sums; those of a row or column stay together */
+  LOADED,      /* threads load factors, while those of the stage before are multiplied, and then store them */
+  COPY_ACROSS, /* factors of neighbouring rows or columns are copied at once, as they are */
+  COPY_ALONG   /* the same for factors of one row or column at neighbouring positions in the sum */
 } transport;
 
-/* Where a factor is in the tile: which sum of a stage, and which row or column. */
+/* Where a factor belongs: its position in the sum, counted from the stage's first one, and its row or column in the
+ * tile. */
 typedef struct place {
   LLVMValueRef sum, position;
 } place;
@@ -98,16 +100,17 @@ typedef struct side {
   uint32_t operand;
   const emit_tile_group *dims;
   transport transport;
-  int64_t extent, each; /* of the tile of a block, and of a thread */
-  int64_t run;          /* how many neighbouring ones a thread has, which it loads from shared memory as a vector */
-  int64_t sums;         /* how many sums of one row or column it loads as a vector; 1 unless they are neighbours */
-  int64_t pitch;        /* elements between two sums in shared memory; for COPY_ALONG between two rows or columns */
-  int64_t stage;        /* elements between two stages */
-  LLVMValueRef first;   /* the first row or column of the block's tile */
-  LLVMValueRef shared;  /* [stages][sums][pitch], for COPY_ALONG [stages][extent][pitch] */
-  LLVMValueRef lane;    /* of the thread among the SIDE ones along this side */
-  place copied;         /* the first factor of those that the thread copies, if any are copied */
-  bool sums_first;      /* whether neighbouring threads load neighbouring sums, not neighbouring rows or columns */
+  int64_t extent, each; /* the number of rows or columns of the block's tile, and of a thread */
+  int64_t run;          /* how many neighbouring rows or columns a thread loads from shared memory as a vector */
+  int64_t sums;  /* for how many positions in the sum it loads one row or column as a vector; 1 unless COPY_ALONG */
+  int64_t pitch; /* elements between two positions in the sum in shared memory; for COPY_ALONG between two rows or
+                    columns */
+  int64_t stage; /* elements between two stages */
+  LLVMValueRef first;  /* the first row or column of the block's tile */
+  LLVMValueRef shared; /* [stages][sums][pitch], for COPY_ALONG [stages][extent][pitch] */
+  LLVMValueRef lane;   /* the number of the thread among the SIDE threads along this side */
+  place copied;        /* the place of the first factor that the thread copies; not set if factors are LOADED */
+  bool sums_first; /* whether neighbouring threads load neighbouring positions in the sum, and not rows or columns */
 } side;
 
 typedef struct kernel {
@@ -119,13 +122,13 @@ typedef struct kernel {
   LLVMTypeRef element; /* of a factor */
   LLVMValueRef thread;
   emit_tile_step step;
-  emit_sum_part own; /* the sums that the block adds up */
+  emit_sum_part own; /* the positions in the sum that the block adds up */
   side rows, columns;
-  int64_t
-      stages; /* how many times shared memory has room for the factors of some sums: STAGES if they are copied, or 1 */
+  int64_t stages; /* the stages for which shared memory has room: STAGES if factors are copied, otherwise 1 */
 } kernel;
 
-/* Returns the address of the factor for a sum of a stage and a position. */
+/* Returns the address in shared memory of the factor of row or column `position` of the tile at position `sum` in the
+ * sum, which is counted from the first one of stage number `stage`. */
 static LLVMValueRef shared_at(const kernel *k, const side *s, LLVMValueRef stage, LLVMValueRef sum,
                               LLVMValueRef position) {
   bool along = s->transport == COPY_ALONG;
@@ -144,8 +147,9 @@ static place place_of(const kernel *k, const side *s, int64_t number) {
   return s->sums_first ? (place){fast, slow} : (place){slow, fast};
 }
 
-/* Positions beyond the end are replaced by the last one, so that nothing outside of an array is read; their sums are
- * not stored.  Sums beyond the end become products of zeros. */
+/* Loads factor number `number` of those that the thread brings for a side, for a stage that begins at position
+ * first_sum in the sum.  A row or column beyond the end is replaced by the last one, so that nothing outside of an
+ * array is read; its sums are not stored.  Beyond the end of the sum, factors are zeros. */
 static LLVMValueRef load_factor(kernel *k, const side *s, LLVMValueRef first_sum, int64_t number) {
   emit_element *e = &k->w.e;
   const emit_ir *ir = k->ir;
@@ -182,7 +186,8 @@ static void store_side(const kernel *k, const side *s, const LLVMValueRef *v) {
   }
 }
 
-/* Load the factors of both sides from first_sum on, and store them in shared memory: those of rows come first. */
+/* The first loads the thread's factors of both sides for positions in the sum from first_sum on; the second stores them
+ * in shared memory.  In the array, those of the rows come first. */
 static void load_sides(kernel *k, LLVMValueRef first_sum, LLVMValueRef *out) {
   load_side(k, &k->rows, first_sum, out);
   load_side(k, &k->columns, first_sum, out + brought(k, &k->rows));
@@ -193,13 +198,14 @@ static void store_sides(const kernel *k, const LLVMValueRef *v) {
   store_side(k, &k->columns, v + brought(k, &k->rows));
 }
 
-/* Returns how many copies of a side follow each other in the operand, and in a line of shared memory. */
+/* Returns how many copies fill a line of a side in shared memory.  Their factors follow each other in the operand,
+ * too. */
 static int64_t copies_of_line(const kernel *k, const side *s) {
   return (s->transport == COPY_ACROSS ? s->extent : k->tile.sums) / COPIED;
 }
 
-/* Returns the place of the first factor that the thread copies for a side: neighbouring threads copy what is next to
- * each other in the operand. */
+/* Returns the place of the first factor that the thread copies for a side.  Neighbouring threads copy factors that are
+ * next to each other in the operand. */
 static place copied_place(const kernel *k, const side *s) {
   int64_t inner = copies_of_line(k, s);
   LLVMValueRef fast = emit_times(k->ir, emit_modulo(k->ir, k->thread, inner), COPIED);
@@ -207,7 +213,7 @@ static place copied_place(const kernel *k, const side *s) {
   return s->transport == COPY_ACROSS ? (place){slow, fast} : (place){fast, slow};
 }
 
-/* Begins the thread's copies for a side.  If there are fewer than threads, the last threads have none. */
+/* Begins the thread's copies for a side.  If there are fewer copies than threads, the last threads have none. */
 static void copy_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValueRef stage) {
   const emit_ir *ir = k->ir;
   bool across = s->transport == COPY_ACROSS;
@@ -241,12 +247,12 @@ static LLVMValueRef load_vector(const kernel *k, LLVMValueRef at, int64_t n) {
   return v;
 }
 
-/* The thread's factors of a side for a few sums. */
+/* The thread's factors of a side for a few positions in the sum: of[position in the sum][row or column]. */
 typedef struct factors {
   LLVMValueRef of[COPIED][MOST];
 } factors;
 
-/* Loads the thread's factors of a side for s->sums sums, from number `sum` of a stage on. */
+/* Loads the thread's factors of a side for s->sums positions in the sum, from number `sum` of the stage on. */
 static void load_own(const kernel *k, const side *s, LLVMValueRef stage, int64_t sum, factors *out) {
   bool along = s->sums > 1;
   for (int64_t j = 0; j < s->each; j += s->run) {
@@ -258,7 +264,7 @@ static void load_own(const kernel *k, const side *s, LLVMValueRef stage, int64_t
   }
 }
 
-/* Multiplies the factors of a stage; each sum is added to in the order of the products. */
+/* Multiplies the factors of a stage, and adds the products to the thread's sums acc[], in order. */
 static void multiply(const kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
   const side *rows = &k->rows, *columns = &k->columns;
   factors a, b;
@@ -278,7 +284,7 @@ static void multiply(const kernel *k, LLVMValueRef stage, LLVMValueRef *acc) {
   }
 }
 
-/* Loads the first factors into v[], which has n zeros, if there are sums at all. */
+/* Loads the first factors into v[] if the block adds up any products; otherwise the n zeros in v[] stay. */
 static void load_first(kernel *k, int n, LLVMValueRef *v) {
   enum { ONCE = INT32_MAX };
   dim total = k->g.sums.total;
@@ -293,8 +299,9 @@ static void load_first(kernel *k, int n, LLVMValueRef *v) {
   memcpy(v, l.carried, (size_t)n * sizeof *v);
 }
 
-/* Returns the sum from which on factors are loaded while those from `sum` on are multiplied.  Where none follow, they
- * are loaded for nothing, from the last place from which as many can be read without a look at the end. */
+/* Returns the position in the sum from which on factors are loaded while those from `sum` on are multiplied.  The last
+ * factors that are loaded are not used.  If the total is a multiple of tile.sums, load_factor does not check for the
+ * end, so the position stays at least tile.sums before it. */
 static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
   dim total = k->g.sums.total;
   LLVMValueRef next = emit_add(k->ir, sum, emit_i64(k->ir, k->tile.sums));
@@ -302,12 +309,12 @@ static LLVMValueRef following(const kernel *k, LLVMValueRef sum) {
   return whole ? emit_lesser(k->ir, next, emit_i64(k->ir, total - k->tile.sums)) : next;
 }
 
-/* Writes the loop over the block's sums; acc[] are the thread's n sums, which are 0.  A step multiplies the factors
- * that the step before has loaded, so that the time of loads is that of products. */
+/* Writes the loop over the positions in the sum that the block adds up; acc[] are the thread's n sums, which begin at
+ * 0.  An iteration multiplies the factors that the iteration before has loaded, so that loads and products overlap. */
 static void sum_up_loaded(kernel *k, int n, LLVMValueRef *acc) {
   const emit_ir *ir = k->ir;
   int n_loaded = brought(k, &k->rows) + brought(k, &k->columns);
-  LLVMValueRef v[EMIT_MAX_CARRIED], *loaded = v + n; /* 72 for the largest tile */
+  LLVMValueRef v[EMIT_MAX_CARRIED], *loaded = v + n; /* 72 of v[] are used for the largest tile */
   memcpy(v, acc, (size_t)n * sizeof *v);
   for (int j = 0; j < n_loaded; j++) {
     loaded[j] = LLVMConstNull(k->element);
@@ -327,8 +334,8 @@ static void sum_up_loaded(kernel *k, int n, LLVMValueRef *acc) {
   memcpy(acc, l.carried, (size_t)n * sizeof *acc);
 }
 
-/* Begins copies of the factors from sum `sum` on to a stage, unless the block's sums have ended, and makes them one
- * group. */
+/* Begins copies of the factors from position `sum` in the sum on to a stage, and makes them one group.  If the block
+ * adds up nothing from there on, the group is empty. */
 static void begin_stage(kernel *k, LLVMValueRef sum, LLVMValueRef stage) {
   const emit_ir *ir = k->ir;
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, sum, k->own.past));
@@ -345,10 +352,10 @@ static LLVMValueRef unless(const emit_ir *ir, LLVMValueRef stage, int64_t n, int
   return emit_select(ir, emit_icmp(ir, LLVMIntEQ, stage, emit_i64(ir, n)), emit_i64(ir, instead), otherwise);
 }
 
-/* The same with copies: while the factors of one stage are multiplied, those of the next two are on their way, of which
- * no thread keeps any in registers.  Behind the barrier, all threads have brought the stage that is multiplied now, and
- * have multiplied the one before, to whose place the last one of those that follow goes.  After the loop nothing is on
- * its way any more, since the groups for which it did not wait are empty. */
+/* Does what sum_up_loaded does, with copies.  While the factors of one stage are multiplied, those of the next two
+ * stages are on their way, without registers.  After the barrier of an iteration, all threads have brought the stage
+ * that is multiplied next, and have multiplied the stage before it, whose memory is then used for the last stage on its
+ * way.  After the loop no copy is on its way. */
 static void sum_up_copied(kernel *k, int n, LLVMValueRef *acc) {
   enum { AHEAD = STAGES - 1 };
   const emit_ir *ir = k->ir;
@@ -412,14 +419,17 @@ static transport copy_of(const kernel *k, uint32_t operand) {
   return !copies ? LOADED : across ? COPY_ACROSS : COPY_ALONG;
 }
 
-/* The threads of a warp share two rows, whose factors are broadcast in vectors of any length.  They have different
- * columns, of which two each make up all banks of shared memory; with more, what they store would be further apart.
- * Vectors of sums are those of one row or column: with the pad, eight threads with a column each use all banks.  Rows
- * have shorter ones, which take fewer registers: more than 128 would leave a GPU's processor room for one block only.
- */
+/* Makes a side.  `most` is the largest number of rows or columns that a thread loads as a vector.  At a time, the
+ * threads of a warp read two vectors of rows, which are broadcast and may be long, and 16 vectors of columns.  With two
+ * columns each, these use all banks of shared memory; with more, the results that neighbouring threads store would be
+ * further apart.
+ *
+ * For COPY_ALONG, a vector has factors of one row or column at neighbouring positions in the sum.  With the pad, eight
+ * threads that read four factors of a column each use all banks.  The vectors of rows are shorter, since they take
+ * fewer registers: with more than 128 for a thread, a GPU's processor would have room for one block only. */
 static side make_side(kernel *k, uint32_t operand, const emit_tile_group *dims, int64_t each, LLVMValueRef tile,
                       LLVMValueRef lane) {
-  enum { PAD = 4 }; /* so that the threads of a warp that store eight sums of four lines use different banks */
+  enum { PAD = 4 }; /* lets a warp store factors at 8 positions in the sum of 4 rows or columns in different banks */
   int64_t most = dims == &k->g.rows ? 4 : 2;
   side s = {.operand = operand, .dims = dims, .extent = SIDE * each, .each = each, .lane = lane};
   s.transport = k->stages > 1 ? copy_of(k, operand) : LOADED;
@@ -462,7 +472,7 @@ status emit_tiled_product_kernel(emit_module *m, const char *name, const hlo_ins
   if (!shape_is_empty(&k.g.c->shapes[0])) {
     emit_block_team(&k.w, THREADS, THREADS);
     k.thread = emit_thread_number(&k.w);
-    /* a block without a step has nothing to do, and may have sizes of 0, by which nothing can be divided */
+    /* a block without a step has nothing to do; it must not divide by sizes, which may then be 0 */
     LLVMBasicBlockRef after = emit_if_begin(k.ir, emit_icmp(k.ir, LLVMIntSLT, k.w.begin, k.w.end));
     begin_tile(&k);
     sum_up(&k, acc);

@@ -5,12 +5,12 @@
  * products for a few rows and columns.  Every factor is read as the element emitter reads it, so operands may have any
  * layout, and a convolution needs no padded or rearranged copy (implicit GEMM).  Where the factors of both operands are
  * of 4 bytes and lie next to each other, GPUs from sm_80 on copy them to shared memory while others are multiplied.
- * Each sum is computed in order, by fused multiply-adds, so the result does not depend on the tile or on the way of its
- * factors, unless sums are divided into parts.
+ * Each sum is computed in order, by fused multiply-adds, so the result depends neither on the tile nor on how factors
+ * get to shared memory, unless sums are divided into parts.
  *
- * The columns are those dimensions of the result (of the left operand or of the right one) to which its innermost
- * dimension belongs, so that neighbouring threads store neighbouring elements: for a convolution of channels-first
- * images they are the pixels. */
+ * The columns are the dimensions that one of the operands (the left or the right one) contributes to the result, namely
+ * the one to which the result's innermost dimension belongs.  So neighbouring threads store neighbouring elements.  For
+ * a convolution of channels-first images the columns are the pixels. */
 #ifndef EMIT_BLOCKS_TILED_PRODUCT_H
 #define EMIT_BLOCKS_TILED_PRODUCT_H
 
@@ -19,8 +19,8 @@
 /* The threads of a block are EMIT_TILE_SIDE rows of EMIT_TILE_SIDE threads. */
 enum { EMIT_TILE_SIDE = 16, EMIT_TILE_MOST = 8 /* rows and columns of a thread */ };
 
-/* The config: a tile of a thread.  A block's tile has EMIT_TILE_SIDE times as many rows and columns.  All threads bring
- * equally many factors of each side, so the product of rows and sums, and that of columns and sums, is at least 16. */
+/* The config.  `rows` and `columns` are those of a thread; a block's tile has EMIT_TILE_SIDE times as many of each.
+ * All threads bring equally many factors of each side, so rows * sums and columns * sums must be at least 16. */
 typedef struct emit_tile {
   int64_t rows, columns; /* 1, 2, 4 or 8 */
   int64_t sums;          /* how many products of each sum are computed between two barriers: 8 or 16 */

@@ -1,20 +1,21 @@
 /* block_attention.h - attention (hlo/analysis/attention.h) by blocks of threads, for any sizes.
  *
- * As in FlashAttention, a block computes some rows of q of one batch (a tile) for one tile of keys after the other, and
- * keeps for each row the largest score so far, the sum of the exponentials, and the sum of the values times these.  If
- * a tile has a larger score, both sums are multiplied by a factor.  Where there are few rows, as in a step of a
- * decoder, groups of threads share the keys of a tile, and their sums are joined at the end.  Where tiles are so few
- * that they would leave most of a GPU's processors without work, several blocks share the keys of the same rows, as in
- * Flash-Decoding: each leaves its sums in scratch memory, and the last one of them joins all in the order of the keys.
+ * As in FlashAttention, a block computes some rows of q of one batch (a tile) for one tile of keys after the other. For
+ * each row it keeps the largest score so far, the sum of the exponentials, and the sum of the rows of v, each times its
+ * exponential.  If a tile has a larger score, both sums are multiplied by a factor.  Where there are few rows, as in a
+ * step of a decoder, groups of threads share the keys of a tile, and their sums are joined at the end.  Where tiles are
+ * so few that they would leave most of a GPU's processors without work, several blocks share the keys of the same rows,
+ * as in Flash-Decoding: each leaves its sums in scratch memory, and the last one of them joins all in the order of the
+ * keys.
  *
  * Tensor cores may compute both products if all their factors are f16 or all are bf16.  The exponentials are rounded to
  * this type before they are multiplied by values, as the operations of the module round them; sums, exponentials and
- * their sum are f32.  A warp has 16 rows of a tile of 64, and a lane four sums of each 8 keys and of each 8 columns of
- * the result, as emit_mma has them: the scores of a lane are its factors of the second product, so that they stay in
+ * their sum are f32.  A warp has 16 rows of a tile of 64.  For each 8 keys, and for each 8 columns of the result, a
+ * lane has four sums (emit_mma).  The scores of a lane are its factors of the second product, so that they stay in
  * registers (FlashAttention-2).
  *
  * q, k and v are read as the element emitter reads them, so they may be views of any layout.  The operations between
- * the dots are computed for each score, with the positions at hand.  Products are added up by fused multiply-adds; the
+ * the dots are computed for each score, from its row and its key.  Products are added up by fused multiply-adds; the
  * order of each sum depends on sizes only, unless tensor cores multiply (emit_mma). */
 #ifndef EMIT_BLOCKS_BLOCK_ATTENTION_H
 #define EMIT_BLOCKS_BLOCK_ATTENTION_H
@@ -43,7 +44,7 @@ typedef struct emit_block_attention {
 } emit_block_attention;
 
 /* Returns true if the config can be used for the attention: its numbers are floats of one computing type
- * (emit_compute_type), the sizes of its heads are constants, and a block has enough shared memory. */
+ * (emit_compute_type), the sizes of its heads are constants, and a block has enough shared memory and registers. */
 bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attention *c);
 /* Sets *out to the config that should be used for likely sizes.  `divides` says whether the keys of the same rows may
  * be divided among several blocks (`splits` above 1), which changes the order in which sums are added.  Returns false

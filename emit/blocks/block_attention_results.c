@@ -227,7 +227,7 @@ static void leave_element(emit_attention_block *k, LLVMValueRef in_tile, LLVMVal
   emit_if_end(ir, after);
 }
 
-/* Joins what was left for each element of the tile's results. */
+/* Joins what groups or blocks have left in `l` for each element of the tile's results, and passes it to `use`. */
 static void join_tile(emit_attention_block *k, left l, use_fn *use) {
   const emit_ir *ir = k->ir;
   emit_loop each;

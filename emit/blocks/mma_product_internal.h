@@ -81,8 +81,8 @@ typedef struct emit_mma_brought {
 /* Sets where in a stage the thread's chunks belong. */
 void emit_mma_place_chunks(const emit_mma_kernel *k, emit_mma_brought *b);
 /* Begins to bring the factors for positions in the sum from first_sum on to the stage whose first word has number
- * `stage`.  Does so only if first_sum is a position that the block adds up (k->own).  Copies are begun and made one
- * group; the other chunks are loaded into b. */
+ * `stage`.  Copies are begun and made one group; the other chunks are loaded into b.  If first_sum is not a position
+ * that the block adds up (k->own), nothing is brought: the group is empty, and the other chunks in b become zeros. */
 void emit_mma_begin_stage(emit_mma_kernel *k, LLVMValueRef first_sum, LLVMValueRef stage, emit_mma_brought *b);
 /* Stores the chunks that were loaded. */
 void emit_mma_end_stage(const emit_mma_kernel *k, LLVMValueRef stage, const emit_mma_brought *b);

@@ -45,8 +45,9 @@ static void add_up(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMVa
   }
 }
 
-/* Writes the loop f, which adds up products, and returns the sum.  If `inside` is not NULL, the loop is written twice:
- * with `clear` as its data, which runs if the i1 `inside` is true, and with f's own data, which runs if it is false. */
+/* Writes the loop f, which adds up products, and returns the sum.  If `inside` is not NULL, the loop is written twice.
+ * One copy has `clear` as its data and runs if the i1 `inside` is true; the other one has f's own data and runs if
+ * `inside` is false. */
 static emit_pair fold_products(emit_reduction_loop *f, dtype t, LLVMValueRef inside, const contraction *clear) {
   emit_pair zero = emit_reduce_identity(f->e->w, HLO_REDUCE_ADD, t);
   LLVMValueRef out[2];
@@ -145,7 +146,8 @@ emit_pair emit_dot(emit_element *e, const hlo_instr *i, const emit_index *at) {
 
 /* --- convolution: the loop's space r is [input channel of the group, taps along each spatial dimension...] --- */
 
-/* Returns true if the windows can reach outside of the operand along spatial dimension k. */
+/* Returns true if the windows can reach outside of the operand along spatial dimension k, and also if this is not known
+ * because an extent is not a constant. */
 static bool is_padded(const contraction *g, int spatial, int k) {
   const hlo_instr *i = g->i;
   int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], stride = hlo_ints(i, HLO_ATTR_STRIDES)[k];

@@ -17,7 +17,8 @@ typedef struct emit_input {
   LLVMValueRef base; /* the address of the value's elements */
   bool shared;       /* whether a result of the kernel is in the same buffer, so that loads of the value must stay in
                         order with stores */
-  const hlo_instr *sizes; /* if not NULL, the value is the result of this instruction `sizes`, and is not loaded */
+  const hlo_instr *sizes; /* if not NULL, the HLO_SIZES instruction whose result the value is; the value is then made
+                             from the kernel's sizes and not loaded */
 } emit_input;
 
 /* Only for the kernels of row-wise fusions (emit/kernel/row_fusion.c).  Sets *out to the value of v at index i and
@@ -66,24 +67,25 @@ void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pa
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 
-/* Returns a vector whose lanes `body` computes one after the other, in a loop.  For lane number `lane`, `body` gets the
- * index of that lane, which is lane `lane` of `at`, and returns a scalar of type t.  This is for branches that are
- * seldom taken, and for vectors of which some lanes must not load anything. */
+/* Returns a vector whose lanes `body` computes one after the other, in a loop.  For each lane, `body` gets the number
+ * of the lane and the scalar index that `at` has in this lane, and returns a scalar of type t.  This is for branches
+ * that are seldom taken, and for vectors of which some lanes must not load anything. */
 typedef emit_pair emit_lane_fn(emit_element *e, const void *data, const emit_index *at, LLVMValueRef lane);
 emit_pair emit_each_lane(emit_element *e, dtype t, const emit_index *at, emit_lane_fn *body, const void *data);
 
 /* Returns the integer element of v at index i, clamped to [0, limit], as a position.  The position is affine in the
- * lane (emit_pos) if all lanes read the same element, or if v is a constant whose values are evenly spaced from lane to
- * lane.  Otherwise it is scattered. */
+ * lane (emit_pos) if all lanes read the same element.  It is also affine if `limit` is a constant, v is a constant, i
+ * is affine with a known range, and the clamped values of v are evenly spaced over this range.  Otherwise it is
+ * scattered. */
 emit_pos emit_start(emit_element *e, hlo_value v, const emit_index *i, dim limit);
 
 /* Returns the input that is v, or NULL if v is computed. */
 const emit_input *emit_find_input(const emit_element *e, hlo_value v);
 static inline bool emit_is_input(const emit_element *e, hlo_value v) { return emit_find_input(e, v) != NULL; }
 
-/* Writes the conversion of x at index `at` to the integer type `to` if x is a quantisation: a number that was rounded
- * to an integer, with or without a zero point added (quantize.c).  Sets *out and returns true in that case, otherwise
- * returns false. */
+/* Writes the conversion of x at index `at` to the integer type `to` if `to` has 8 to 16 bits and x is a quantisation:
+ * an f32 number that was rounded to an integer, with or without a zero point added (quantize.c).  Sets *out and returns
+ * true in that case, otherwise returns false. */
 bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out);
 
 /* Load and store.  `base` points to elements of type t; the number of lanes is e->x.lanes.  `shared`: whether an
@@ -109,8 +111,8 @@ emit_op_fn emit_dynamic_slice, emit_gather, emit_dynamic_update_slice;
 /* This is in concatenate.c. */
 emit_op_fn emit_concatenate;
 /* Returns 0 if the concatenation i is not to be read through a table of its operands.  Otherwise returns a multiple of
- * e->wide that divides the extent of every operand, and therefore also the position at which each operand begins.  Code
- * that reads through a table does not depend on the number of operands. */
+ * e->wide that divides the extent of every operand along the concatenated dimension, and therefore also the position at
+ * which each operand begins.  Code that reads through a table does not depend on the number of operands. */
 int64_t emit_concat_unit(const emit_element *e, const hlo_instr *i);
 /* This is in random.c. */
 emit_op_fn emit_rng;
@@ -134,9 +136,9 @@ LLVMValueRef emit_factor_address(emit_element *e, const hlo_instr *i, uint32_t o
  * kernels do not support (emit_supports). */
 emit_op_fn *emit_op_emitter(hlo_op op);
 
-/* p is a position in a dilated dimension: its n elements are `gap` apart, with padding between them.  Returns the index
- * of the element at p, and clears in *mask (NULL means that all lanes are set) the lanes whose p is in the padding or
- * out of range. */
+/* p is a position in a dilated dimension, whose n elements are `gap` apart, with padding between them.  Returns the
+ * index of the element at p, and clears in *mask (NULL means that all lanes are set) the lanes whose p is in the
+ * padding or out of range. */
 emit_pos emit_without_gaps(emit_element *e, emit_pos p, dim n, int64_t gap, LLVMValueRef *mask);
 /* Returns a new index for operand k of `i`; the caller sets its axes. */
 emit_index *emit_operand_index(emit_element *e, const hlo_instr *i, uint32_t k);
@@ -151,7 +153,8 @@ typedef struct emit_window_dims {
 } emit_window_dims;
 emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer);
 /* Sets starts to the start of the window along each dimension of the operand, for the element `at` of the outer array.
- * If `clamp`, as for a gather, starts are clamped so that a window of extents `sizes` lies in the operand. */
+ * If `clamp`, as for a gather, starts are clamped so that a window of extents `sizes` lies in the operand.  Otherwise
+ * `sizes` is not used, and e->x.lanes must be 1. */
 void emit_window_starts(emit_element *e, const hlo_instr *i, const emit_window_dims *d, const emit_index *at,
                         const dim *sizes, bool clamp, emit_pos *starts);
 

@@ -79,8 +79,8 @@ static V int_unary(W w, hlo_op op, dtype t, V x) {
 }
 
 /* Divides integers in a float type that has more digits than the integers.  The rounded quotient, truncated, is exact:
- * a quotient that is not a whole number is at least 1/y away from the next one, which is more than the rounding error.
- */
+ * a quotient that is not a whole number is at least 1/y away from the nearest whole number, which is more than the
+ * rounding error. */
 static V quotient_of_ints(W w, dtype t, V x, V y) {
   LLVMBuilderRef b = w->builder;
   bool is_signed = dtype_is_signed(t);
@@ -185,7 +185,7 @@ static V int_binary(W w, hlo_op op, dtype t, V x, V y) {
   }
 }
 
-/* --- complex numbers: pairs of f32 are computed in f64 and rounded at the end --- */
+/* --- complex numbers; products, quotients and absolute values of f32 pairs are computed in f64 and then rounded --- */
 
 static V part_in_f64(W w, V x) {
   return emit_bits(x) == 64 ? x : LLVMBuildFPExt(w->builder, x, emit_type_like(x, w->f64), "");

@@ -33,8 +33,9 @@ int emit_loop_extents(const emit_indexer *x, const emit_dim_boundaries *c, dim t
 const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, const hlo_value *roots, dim inner, int *n);
 
 /* Chooses a vector width among `lanes`, lanes / 2 and so on down to 4, and 1.  With width w, a loop over n elements has
- * n / w iterations over vectors and then n % w over single elements; the width with the fewest iterations is returned,
- * the wider one of two equal ones.  If n is not a constant, it is `lanes`. */
+ * n / w iterations over vectors and then n % w over single elements; the width with the fewest iterations is returned.
+ * Of several such widths up to n, it is the widest; a width above n is never returned.  If n is not a constant, it is
+ * `lanes`. */
 int emit_choose_lanes(dim n, int lanes);
 
 /* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
@@ -52,7 +53,7 @@ bool emit_prefers_row_loop(const emit_element *e, hlo_value v);
 /* Returns true if an element of v is computed by a function that takes tens of instructions, such as an exponential. */
 bool emit_takes_math(const emit_element *e, hlo_value v);
 /* Returns true if i is a reduce or arg-reduce along the innermost dimension of its operand, or a dot whose last
- * contracted dimension is the innermost one of both operands. */
+ * contracted dimension is the innermost one of both operands.  Dimensions of extent 1 do not count as innermost. */
 bool emit_reduces_rows(const hlo_instr *i);
 
 #endif

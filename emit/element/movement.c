@@ -249,8 +249,8 @@ static LLVMValueRef pick(const emit_element *e, LLVMValueRef base, int64_t from,
   return LLVMBuildCall2(e->w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
 }
 
-/* Returns the address of the gather's lookup table if the table is an input of the kernel, and the indices (converted
- * bytes) are not.  Otherwise returns NULL. */
+/* Returns the address of the gather's lookup table if the table is an input of the kernel that shares no buffer with a
+ * result, and the indices (converted bytes) are not an input.  Otherwise returns NULL. */
 static LLVMValueRef table_base(const emit_element *e, const hlo_instr *i) {
   LLVMValueRef base = NULL;
   for (uint32_t k = 0; k < e->n_inputs; k++) {

@@ -157,7 +157,8 @@ static void innermost_of_size(const emit_reduction_loop *f, emit_index *outer, L
 
 static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc);
 
-/* Writes the loop over dimension `level`, within the limits from[level] and to[level]. */
+/* Writes the loop over dimension `level`, from from[level] to to[level], or over the whole extent where these are
+ * NULL. */
 static void part_loop(const emit_reduction_loop *f, int level, emit_index *outer, LLVMValueRef *acc) {
   emit_element *e = f->e;
   dim left = emit_dims_product(&e->x, f->dims, level + 1, f->rank), n = f->dims[level];

@@ -36,9 +36,10 @@ struct emit_reduction_loop {
   bool unroll;      /* whether to unroll short loops, because a step is small */
   bool heavy; /* whether a step takes tens of instructions, so that few copies of the accumulators are enough to hide
                  latencies */
-  /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true).  If so, the
-   * elements after the last whole vector of a row are accumulated by a vector that ends with the row, in which the
-   * lanes that were accumulated before are masked. */
+  /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true), or may visit
+   * elements twice.  If so, and if a row has at least one whole vector, the elements after the last whole vector of a
+   * row are accumulated by a vector that ends with the row, in which the lanes that were accumulated before are
+   * masked. */
   bool masks;
   LLVMValueRef mask;
   /* Set by emit_reduction_loop_run: the number of copies of the accumulators, and the lanes of each. */
@@ -49,15 +50,15 @@ struct emit_team {
   void *data;
   int64_t threads;     /* how many threads have a part of the elements */
   LLVMValueRef number; /* the number of this thread's part, an i64 in [0, threads) */
-  /* Combines the values of all parts, and leaves them in acc of every thread.  The order in which they are combined
-   * depends on `threads` only. */
+  /* Combines the values of all parts, and leaves the result in acc of every thread.  The order in which they are
+   * combined depends on `threads` only. */
   void (*join)(emit_team *t, const emit_reduction_loop *f, LLVMValueRef *acc);
 };
 
 /* Writes a cooperative loop for the team of f->e.  If the loop accumulates nothing, emit_team.join is not called at its
  * end.  Element k of the space, in its linear order, is visited by thread k mod threads, in every loop over a space of
  * that size.  So a thread may read in a later loop what it has stored for an element.  The order of summation depends
- * only on f->n, on the size of the team, on the size of the space, and on whether that is a constant. */
+ * only on f->n, on the size of the team, on the size of the space, and on whether this size is a constant. */
 void emit_team_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 
 /* Writes the loop over the whole space and sets out[n] to the accumulated values, in e->x.lanes lanes. */
@@ -68,7 +69,7 @@ void emit_reduction_loop_run(emit_reduction_loop *f, LLVMValueRef *out);
 void emit_reduction_loop_either(LLVMValueRef inside, emit_reduction_loop *fast, emit_reduction_loop *slow,
                                 LLVMValueRef *out);
 /* Adds to the condition *inside (an i1; NULL means true) that [p, p + span] lies in [0, n) for all lanes.  Returns
- * false, without a condition, if the lanes are scattered or decrease, or if n is at most `span`. */
+ * false, without a condition, if the lanes are scattered or decrease, or if n is a constant of at most `span`. */
 bool emit_reduction_loop_inside(const emit_element *e, emit_pos p, int64_t span, dim n, LLVMValueRef *inside);
 
 /* --- functions for reductions, windows and contractions --- */

@@ -11,7 +11,8 @@ static int skip_ones(const shape *s, int d) {
 }
 
 /* n and m are two products of sizes that are not equal.  Returns true if n must be multiplied by further sizes to
- * become equal to m, and false if m must.  Sets *unknown if neither is known to divide the other. */
+ * become equal to m, and false if m must.  Sets *unknown if they are not both constants and neither is known to divide
+ * the other. */
 static bool first_grows(dim_table *t, dim n, dim m, bool *unknown) {
   if (dim_is_const(n) && dim_is_const(m)) {
     return n < m;

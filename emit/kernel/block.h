@@ -1,9 +1,10 @@
 /* block.h - what code for blocks of threads does beyond the code of one thread: the threads that compute a step of the
  * grid together, barriers, shared memory, and exchanges of values in a warp.
  *
- * A GPU and a CPU that emulates its threads get the same instructions, except those that emit_block_ops writes, so that
- * they compute the same bits, except for sums of floats by emit_mma. runtime/block_abi.h describes the functions.  Only
- * the files that implement emit_block_ops know for which of the two code is written.
+ * A GPU and a CPU that emulates its threads get the same instructions, apart from those that emit_block_ops writes.  So
+ * both compute the same bits, apart from the signs and payloads of NaNs and from sums of floats by emit_mma.
+ * runtime/block_abi.h describes the functions.  Only the files that implement emit_block_ops know for which of the two
+ * code is written.
  *
  * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  A
  * thread that takes a path which others do not take must not wait for them: w->uniform (writer.h) says which threads
@@ -40,8 +41,8 @@ void emit_barrier(emit_writer *w);
 LLVMValueRef emit_is_last_block(emit_writer *w, LLVMValueRef counter, LLVMValueRef blocks);
 
 /* Returns the address of n elements of shared memory, with undefined contents.  A block may take at most
- * EMIT_MOST_SHARED bytes; every GPU has 48 KB.  The pointer may be in an address space of its own.  `align` is a power
- * of two, at most EMIT_SHARED_ALIGN. */
+ * EMIT_MOST_SHARED bytes; every GPU has at least 48 KB.  The pointer may be in an address space of its own.  `align` is
+ * a power of two, at most EMIT_SHARED_ALIGN. */
 LLVMValueRef emit_shared_memory(emit_writer *w, LLVMTypeRef element, int64_t n, uint32_t align);
 
 /* Return the value that x has in another lane of the warp: in lane number l ^ mask, l - n and l + n for lane l.  A lane

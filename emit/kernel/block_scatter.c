@@ -15,7 +15,7 @@
 enum {
   MOST_THREADS = 256,
   COLUMNS = 1024,       /* the most columns of a block */
-  LEAST_ELEMENTS = 256, /* a block has at least this many elements if the columns are few */
+  LEAST_ELEMENTS = 256, /* a block has about this many elements or more if the columns are few and the rows are many */
   ENOUGH_BLOCKS = 128 /* enough to keep a GPU busy; rows are not divided further, as each block looks at all updates */
 };
 

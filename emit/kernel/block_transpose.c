@@ -127,7 +127,7 @@ typedef struct share {
   LLVMValueRef fast, slow; /* the thread's first element: along the one dimension and along the other one */
   int64_t step;            /* the distance to the thread's next element, along the other dimension */
   int64_t n;               /* how many elements each thread has */
-  LLVMValueRef from;       /* the number of the thread's element from which on those below are counted */
+  LLVMValueRef from;       /* the number of the thread's element that is element 0 in the functions below */
 } share;
 
 static share share_of(const tile *t, bool along_rows) {

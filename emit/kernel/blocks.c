@@ -93,10 +93,9 @@ static void place(emit_writer *w, int rank, const dim *extents, const dim *total
   emit_table_release(x->table, mark);
 }
 
-/* Writes the body for the `lanes` elements of step number w->begin.  They are in one row, since
- * the length of a row is a multiple of `lanes`.  That length may be known only when the kernel runs.  The lanes are a
- * dimension of their own in the index, so that LLVM still sees that dividing their positions by the length gives the
- * same row. */
+/* Writes the body for the `lanes` elements of step number w->begin.  They are in one row, since the length of a row is
+ * a multiple of `lanes`.  The length may be known only when the kernel runs.  The lanes are a dimension of their own in
+ * the index, so that LLVM still sees that dividing their positions by the length gives the same row. */
 static void place_rows(emit_writer *w, int rank, const dim *extents, dim total, int lanes, emit_body_fn *body,
                        const void *data) {
   const emit_indexer *x = &w->e.x;

@@ -11,14 +11,16 @@
 
 typedef struct emit_module emit_module;
 
-/* Creates a module, which is freed with the arena, or earlier by emit_module_destroy.  `t` is copied. */
+/* Creates a module, which is freed with the arena, or earlier by emit_module_destroy.  `t` is copied, but the strings
+ * and functions to which it points are not. */
 STATUS_MUST_USE status emit_module_create(arena *a, const emit_target *t, const char *name, emit_module **out);
 /* Frees the module before its arena is destroyed.  NULL is allowed. */
 void emit_module_destroy(emit_module *m);
 
 /* Sets the target for which functions are written from now on; it must have the triple of the module's first target.
  * Functions that are there already keep the target for which they were written, so a module may have code for several
- * CPUs.  The first target must be set again before the module's code is asked for. `t` is copied. */
+ * CPUs.  The first target must be set again before the module's code is asked for.  `t` is copied as by
+ * emit_module_create. */
 void emit_module_set_target(emit_module *m, const emit_target *t);
 const emit_target *emit_module_target(const emit_module *m);
 

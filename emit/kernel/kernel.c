@@ -267,7 +267,7 @@ static double total_cost(const hlo_instr *i) {
 static bool is_small(const shape *s) { return shape_is_static(s) && shape_elements(s) < (int64_t)1 << 30; }
 
 /* Returns true if all positions (offsets of elements in their arrays), also those a little outside of the arrays, fit
- * in an i32.  That is so if the arrays have fewer than 2^30 elements. */
+ * in an i32.  That is so if all shapes are static and the arrays have fewer than 2^30 elements. */
 static bool fits_narrow(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_results; k++) {
     if (!is_small(&i->shapes[k])) {

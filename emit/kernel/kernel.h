@@ -15,10 +15,10 @@ enum { EMIT_MAX_CONSTANT = 16384 };
 
 typedef struct emit_options {
   /* One entry for each result: the operand whose buffer it shares, or -1.  NULL means that no result shares one.  A
-   * result may share a buffer only if emit_can_alias allows it; all other operands never overlap a result.  If a result
-   * is in the buffer of an operand and equals that operand except for one part at a fixed position (an in-place update,
-   * hlo/analysis/in_place_update.h), only that part is written.  The result of an output fusion that is an in-place
-   * update must be in the operand's buffer. */
+   * result may share a buffer only if emit_can_alias allows it; all other operands never overlap a result.  If the only
+   * result is in the buffer of an operand and equals that operand except for one part at a fixed position (an in-place
+   * update, hlo/analysis/in_place_update.h), only that part is written.  The result of an output fusion that is an
+   * in-place update must be in the operand's buffer. */
   const int32_t *alias;
   /* 0 means that the kernel is for the given shapes only.  Otherwise it is for any number of rows (dynamic M).  The
    * first dimension of all results, and of some operands, then counts rows: row r of a result depends on row r of these

@@ -46,7 +46,8 @@ typedef struct pools {
 /* --- finding windows that slide --- */
 
 /* Returns true if i is a reduction of windows along the innermost dimension, of real numbers and without negative
- * padding at the beginning, and if neither operand nor result is known to be empty. */
+ * padding at the beginning, and if neither operand nor result is known to be empty.  Their extents along this dimension
+ * must be both constants or both arguments. */
 static bool slides(const hlo_instr *i) {
   const shape *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
   return i->op == HLO_REDUCE_WINDOW && x->rank && !shape_is_empty(x) && !shape_is_empty(&i->shapes[0]) &&

@@ -31,7 +31,8 @@ typedef struct stored {
 
 typedef struct fact {
   const hlo_instr *instr;
-  int level;            /* the number of phases (loops over the row) that must run before the instruction */
+  int level;            /* the number of phases (loops over the row) that must run before the instruction's value is
+                           known */
   uint64_t phases;      /* a bit for each phase that needs the instruction's value for each element of the row */
   bool hot;             /* whether the instruction depends on a reduction */
   emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */

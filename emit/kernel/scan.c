@@ -119,9 +119,9 @@ LLVMValueRef emit_count_before(emit_writer *w, LLVMValueRef is, LLVMValueRef *to
 
 enum { LEAST_LINE = 64, MANY_LINES = 4096, WIDE = 32, MANY_WIDE_LINES = 512 };
 
-/* Where there are enough lines to keep a GPU busy, one thread computes each line, in the same order of elements as
- * CPUs.  If the elements of neighbouring lines are neighbours in memory, so that loads are coalesced, fewer lines are
- * enough. */
+/* If lines are short, or if there are enough of them to keep a GPU busy, one thread computes each line, in the same
+ * order of elements as CPUs.  If the elements of neighbouring lines are neighbours in memory, so that loads are
+ * coalesced, fewer lines are enough. */
 bool emit_takes_block_lines(const emit_writer *w, const emit_lines *g) {
   const dim_table *t = w->e.x.sizes->table;
   double n = emit_likely_size(t, g->dims[1]), inner = emit_likely_size(t, g->dims[2]);

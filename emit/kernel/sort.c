@@ -333,7 +333,8 @@ static void sort_parts(sorter *s) {
   emit_loop_end(ir, &parts, NULL);
 }
 
-/* Estimates the time of the kernel in nanoseconds: a pass over all items for each byte of the keys. */
+/* Estimates the time of the kernel in nanoseconds: a pass over all items for each byte of the keys and for each
+ * operand, and two more. */
 static double cost_of(const sorter *s) {
   const double pass = 3;
   double n = emit_likely_elements(s->i->parent->module->dims, &s->i->shapes[0]);

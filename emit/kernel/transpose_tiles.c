@@ -97,8 +97,9 @@ static bool takes_rows(const hlo_instr *i) {
   return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] != 1;
 }
 
-/* Returns true if no operation of the kernel needs a loop for one element, since the loop's code would be written once
- * for each row of a square.  A few gathers of rows are allowed. */
+/* Returns true if the kernel has only elementwise operations, transposes, reshapes, broadcasts, copies, slices, and a
+ * few gathers of rows.  Others may need a loop for one element, whose code would be written once for each row of a
+ * square. */
 static bool is_simple(const emit_writer *w) {
   enum { MOST_GATHERED = 4 };
   int gathered = 0;
@@ -212,7 +213,7 @@ static int widest(const emit_writer *w, dim n) {
 }
 
 /* Returns true if the only result is a transpose, a broadcast or a concatenation that interleaves a few columns, with
- * no other operation after it. */
+ * no operation after it except reshapes and copies. */
 static bool find_few(emit_writer *w, tiles *out) {
   emit_transposes *t = &out->t;
   *out = (tiles){.t.w = w, .few = true};

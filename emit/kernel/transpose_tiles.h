@@ -11,14 +11,15 @@ typedef struct emit_transposes {
   emit_writer *w;
   int n;
   const hlo_instr *of[EMIT_MOST_TRANSPOSES]; /* the transposes, all of one shape and permutation */
-  int rank, column; /* the result's dimensions, after merging those that stay neighbours; `column` is the one that is
-                       innermost in the operand.  A tile has rows along it, and columns along the last dimension */
+  int rank, column; /* the number of the result's dimensions, after merging those that stay neighbours, and the number
+                       of the one that is innermost in the operand.  Positions along dimension `column` are the rows of
+                       tiles, and positions along the last dimension are their columns */
   dim dims[SHAPE_MAX_RANK];
 } emit_transposes;
 
-/* Returns true if the results of the kernel are computed from transposes after which another dimension is innermost, by
- * operations that keep the positions of elements, and no operation except a few gathers of rows needs a loop for one
- * element.  Sets *out. */
+/* Finds the transposes after which another dimension is innermost, and from which the results of the kernel are
+ * computed by operations that keep the positions of elements.  Sets *out and returns true if there are any, and if all
+ * other operations of the kernel are elementwise or copies, reshapes, broadcasts, slices or a few gathers of rows. */
 bool emit_find_transposes(emit_writer *w, emit_transposes *out);
 
 /* Returns the number of tiles of `rows` x `columns` elements along each dimension of t.  The array is on the kernel's

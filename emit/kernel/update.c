@@ -1,5 +1,4 @@
-/* update.c - kernels that write parts of their result: dynamic-update-slice in place, scatter, and cumulative
- * operations. */
+/* update.c - kernels of dynamic-update-slice in place, scatter, and cumulative operations. */
 #include "emit/kernel/update.h"
 
 #include "emit/element/elementwise.h"

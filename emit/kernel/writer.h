@@ -92,9 +92,10 @@ emit_pos emit_result_pos(const emit_writer *w, const emit_index *at);
  * depend (emit_element_set), such as the sum of a contraction. */
 void emit_store_roots(emit_writer *w, const emit_index *at);
 
-/* Returns true if the epilogue of the fusion `i` has fewer than eight operations (broadcasts and reshapes do not count)
- * and no mathematical function (emit_is_math).  Its code is then repeated for every vector of a register block.
- * Otherwise it is written once, as a loop over sums that were stored to memory. */
+/* Returns true if the body of the fusion `i` has no mathematical function (emit_is_math) and fewer than eight
+ * operations.  The contraction counts; parameters, constants, broadcasts, reshapes and dynamic-update-slices do not.
+ * The code of the epilogue may then be repeated, for example for every vector of a register block.  Otherwise it is
+ * better written once, such as in a loop over sums that were stored to memory. */
 bool emit_is_light(const hlo_instr *i);
 
 /* Allocates `elements` elements of type t on the function's stack.  Every step of the grid uses this memory again. */

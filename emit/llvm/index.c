@@ -337,7 +337,7 @@ static emit_pos in_range(emit_pos r, emit_pos a, int64_t least, int64_t past) {
 }
 
 /* Returns the size d as a divisor: an i64 that is at least 1.  If d is 0 when the kernel runs, the quotient is not
- * used, but must not trap. */
+ * used, but the division must not trap. */
 static LLVMValueRef divisor(const emit_indexer *x, dim d) {
   LLVMValueRef n = emit_size(x, d);
   uintptr_t key[5] = {4, (uintptr_t)n, 0, 0, 0};
@@ -500,8 +500,9 @@ static emit_pos reshaped_range(const emit_indexer *x, const emit_index *i, int f
   return apart ? range_modulo(x, p, left, right, n) : emit_pos_mod(x, r, n);
 }
 
-/* Returns how many dimensions ending with k are consecutive dimensions of one other index and have its extents, so
- * that their linear position can be taken from that index. */
+/* Returns how many dimensions ending with k are consecutive dimensions of one other index, so that their linear
+ * position can be taken from that index.  All of them except the first must also have the extents that they have
+ * there. */
 static int run_length(const emit_index *i, int first, int k) {
   const emit_index *from = i->axes[k].from;
   int n = 1;

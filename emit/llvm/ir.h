@@ -93,8 +93,8 @@ LLVMValueRef emit_round_even(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_floor(const emit_ir *w, LLVMValueRef x);
 LLVMValueRef emit_ceil(const emit_ir *w, LLVMValueRef x);
 
-/* Calls a function double f(double, ...) for each lane, or float f(float, ...): one of the C library, or one of
- * emit_own_function. */
+/* Calls the function `name` for each lane.  It is one of the C library or of emit_own_function, takes n values of the
+ * lanes' type (f64 or f32), and returns a value of that type. */
 LLVMValueRef emit_call_lanes(const emit_ir *w, const char *name, int n, const LLVMValueRef *args);
 /* Returns `easy` in the lanes in which the i1 `hard` is false, and the result of the function `name` (see
  * emit_call_lanes) in the other lanes, if there are any. */

@@ -35,8 +35,8 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* Returns e^x 2^extra for x clamped to `most`.  Without scalef, the power of two is multiplied in two steps, since it
- * may be out of range where the result is not. */
+/* Returns e^x 2^extra for x clamped to [-106, most].  Without scalef, the power of two is multiplied in two steps,
+ * since it may be out of range where the result is not. */
 static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, most), -106);

@@ -39,7 +39,7 @@ static V reduce_exp(W w, V x, V *n, V *p) {
   return r;
 }
 
-/* Returns e^x 2^extra for x clamped to `most`. */
+/* Returns e^x 2^extra for x clamped to [-746, most]. */
 static V exp_up_to(W w, V x, double most, int extra) {
   V n, p;
   x = at_least(w, at_most(w, x, most), -746);

@@ -231,7 +231,7 @@ static bool same_constants(const group *g, hole x, hole y) {
   return true;
 }
 
-/* Finds the group's holes and arguments.  Returns false if there are too many. */
+/* Finds the group's holes and arguments.  Returns false if there are too many arguments. */
 static bool find_holes(arena *a, group *g) {
   const body *first = g->members[0];
   for (uint32_t i = 0; i < first->n_instrs; i++) {

@@ -92,7 +92,7 @@ const char *emit_target_llvm_features(arena *a, const emit_target *t);
 const char *emit_target_text(arena *a, const emit_target *t);
 
 /* Returns true if code for `t` may call functions for the target of which `text` is emit_target_text: the triple and
- * the vectors are the same, `t` has all of its features, and its code need not be small. */
+ * the number of lanes are the same, `t` has all features that the text lists, and t->small is false. */
 bool emit_target_includes(const emit_target *t, const char *text);
 
 /* Registers LLVM's code generators.  It may be called often and from several threads; calls after the first one in a

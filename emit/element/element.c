@@ -73,7 +73,8 @@ typedef struct access {
   int64_t n;
 } access;
 
-/* Returns the address of element `at`.  It is `inbounds` if `inside`; a masked vector may begin before its array. */
+/* Returns the address of element `at`.  LLVM is told that it is inside of the array (`inbounds`) if `inside` is true; a
+ * masked vector may begin before its array. */
 static LLVMValueRef address(const access *a, LLVMValueRef at, bool inside) {
   LLVMBuilderRef b = a->e->w->builder;
   return inside ? LLVMBuildInBoundsGEP2(b, a->type, a->base, &at, 1, "")
@@ -105,8 +106,8 @@ static LLVMValueRef load_whole_vector(const access *a, LLVMValueRef at) {
   return emit_append(w, low, high);
 }
 
-/* Loads contiguous elements from `at` on, which is `skip` elements after the element of lane 0.  A masked access loads
- * only the elements that are in range. */
+/* Loads contiguous elements from position `at` on.  Position `at` is `skip` elements after the element of lane 0.  A
+ * masked access loads only the elements that are in range. */
 static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) {
   const emit_ir *w = a->e->w;
   LLVMTypeRef type = LLVMVectorType(a->type, (unsigned)a->e->x.lanes);

@@ -63,7 +63,7 @@ void emit_element_set(emit_element *e, hlo_value v, const emit_index *i, emit_pa
 /* Returns, for each lane, the value of v at i if `mask` is true (an i1, a vector of them, or NULL for true) and the
  * position along each dimension in the bit set `checked` is in range; otherwise returns `otherwise`.  Positions along
  * checked dimensions may be out of range; in i they must be plain positions (emit_axis.pos) and not refer to another
- * index. */
+ * index.  Positions along the other dimensions must be in range, even in lanes in which `mask` is false. */
 emit_pair emit_guarded(emit_element *e, hlo_value v, emit_index *i, uint32_t checked, LLVMValueRef mask,
                        emit_pair otherwise);
 

@@ -19,8 +19,9 @@ enum { EMIT_STEPS = 2 }; /* the parameter with the number of steps */
 
 /* Lets `step_threads` neighbouring threads compute each step of the grid: 1, EMIT_WARP, or all `threads` of the block.
  * `threads` is the number of threads that a block must have, a multiple of EMIT_WARP; 0 means that any number is right,
- * and is not allowed if the whole block computes a step.  Sets w->begin and w->end to the thread's step, and `threads`
- * and `step_threads` of w->info.  Must be called before shared memory is allocated. */
+ * or any multiple of EMIT_WARP if a warp computes a step; it is not allowed if the whole block computes a step.  Sets
+ * w->begin and w->end to the thread's step, and `threads` and `step_threads` of w->info.  Must be called before shared
+ * memory is allocated. */
 void emit_block_team(emit_writer *w, uint32_t threads, uint32_t step_threads);
 
 /* These return an i64: the number of the thread in its block, of the thread in its warp, and of the warp in its block.

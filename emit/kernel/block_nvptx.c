@@ -138,8 +138,9 @@ static void nvptx_mma_f64(const emit_ir *ir, const LLVMValueRef *rows, LLVMValue
 }
 
 /* Loads four matrices of 8 times 8 factors of 16 bits.  Each lane passes the address of one line of a matrix, which has
- * 16 bytes: lanes 8 m to 8 m + 7 those of matrix m.  The line begins at word number `word` of line number `line` of the
- * memory at `base`, whose lines are `pitch` words apart.  Sets words[4] to what the lane gets of each matrix. */
+ * 16 bytes: lanes 8 m to 8 m + 7 pass the addresses of the lines of matrix m.  The line begins at word number `word` of
+ * line number `line` of the memory at `base`, whose lines are `pitch` words apart.  Sets words[4] to what the lane gets
+ * of each matrix. */
 static void load_matrices(const emit_ir *ir, const char *name, LLVMValueRef base, int64_t pitch, LLVMValueRef line,
                           LLVMValueRef word, LLVMValueRef *words) {
   enum { WORDS = 4 };

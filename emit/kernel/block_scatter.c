@@ -213,7 +213,7 @@ static LLVMValueRef entry(const scatter *s, LLVMValueRef list, LLVMValueRef k) {
   return LLVMBuildInBoundsGEP2(s->ir->builder, s->ir->i64, list, &k, 1, "");
 }
 
-/* Each thread looks at one update, from number `first` on.  Those updates that hit rows of the block are listed.
+/* Thread number t of the block looks at update number first + t.  The updates that hit rows of the block are listed.
  * Returns the length of the list, which all threads can read after the barrier at the end. */
 static LLVMValueRef list_updates(scatter *s, LLVMValueRef first) {
   const emit_ir *ir = s->ir;

@@ -270,7 +270,7 @@ static void store(const share *s, const emit_index *first, int64_t n) {
   }
 }
 
-/* Returns the index of the first element of the tile whose number is `at`. */
+/* Returns the index of the first element of the tile that `at`, an index of the array of tiles, selects. */
 static const emit_index *first_of(const tile *t, const emit_index *at) {
   const emit_transposes *f = &t->t;
   emit_indexer *x = &f->w->e.x;

@@ -40,9 +40,9 @@ typedef struct emit_kernel_info {
    * evaluates them.  The array `sizes` is on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
   const dim *sizes;
-  /* For blocks of threads (runtime/block_abi.h): how many threads a block must have, 0 if any number is right; how many
-   * threads compute a step, 1, a warp or the whole block; and the bytes of shared memory that a block needs.  For
-   * ranges all are 0. */
+  /* For blocks of threads (runtime/block_abi.h): how many threads a block must have, 0 if any number is right, or any
+   * multiple of EMIT_WARP where a warp computes a step; how many threads compute a step, 1, a warp or the whole block;
+   * and the bytes of shared memory that a block needs.  For ranges all are 0. */
   uint32_t threads, step_threads, shared_bytes;
   uint32_t n_args; /* the number of integer arguments that the kernel reads: n_sizes, or more if it reads others by
                       emit_writer_arg */
@@ -76,8 +76,9 @@ bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i);
 /* Returns true if result `result` of `i` may be written into the buffer of operand `operand`.  Both must have equally
  * many elements of the same size, and the operand must not be passed as another operand as well.  This is allowed if
  * every element of the operand is read only to compute the same element of the result, as in chains of elementwise
- * operations, or, in a row-wise fusion, to compute elements of the same row.  It is also allowed for the operand that a
- * dynamic-update-slice or scatter updates, which is then not copied. */
+ * operations, or, in a row-wise fusion, to compute elements of the same row.  A row-wise fusion that has to store rows
+ * in the memory of a result before its last loop may not overwrite an operand.  It is also allowed for the operand that
+ * a dynamic-update-slice or scatter updates, which is then not copied. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
 /* If `i` is a dot or convolution, returns `i`.  If `i` is a fusion with only one of these, returns that one, provided

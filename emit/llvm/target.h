@@ -20,7 +20,8 @@ typedef enum emit_execution {
 typedef struct emit_target {
   const char *triple;   /* LLVM's triple, such as x86_64-pc-linux-gnu */
   const char *cpu;      /* LLVM's name of the CPU for which instructions are scheduled; never "native" */
-  const char *least;    /* LLVM's name of the architecture's baseline CPU; on a GPU it is `cpu` */
+  const char *least;    /* LLVM's name of the architecture's baseline CPU; on a GPU, or if cpus.c does not have the
+                           architecture, it is `cpu` */
   const char *features; /* the features beyond `least` that code may use and a CPU must have to run it: "+avx2,+fma,..."
                            or "" */
   int lanes;            /* the f32 lanes of the widest vectors that kernels use: 1, 4, 8 or 16 */

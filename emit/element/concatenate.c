@@ -1,7 +1,8 @@
 /* concatenate.c - concatenations: from which operand an element comes.
  *
  * In a loop that is split at the borders between operands (emit_split_points_of), the operand is known when the code is
- * written.  Otherwise there is a branch for each operand or, if there are many, a table of them. */
+ * written.  Otherwise there is a branch for each operand or, if there are more than two and all are loaded from memory,
+ * a table of them (emit_concat_unit). */
 #include "base/arith.h"
 #include "emit/element/element.h"
 #include "emit/llvm/arithmetic.h"

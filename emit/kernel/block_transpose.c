@@ -29,7 +29,8 @@ enum {
 typedef struct tile {
   emit_transposes t;
   int64_t rows, columns;                        /* powers of two */
-  LLVMValueRef memory[EMIT_MOST_TRANSPOSES][2]; /* of each transpose, and of its imaginary part if it has one */
+  LLVMValueRef memory[EMIT_MOST_TRANSPOSES][2]; /* for each transpose the places of its tile, and those of the imaginary
+                                                   parts, or NULL if it is not complex */
 } tile;
 
 /* --- choosing --- */

@@ -35,7 +35,7 @@ typedef struct emit_kernel_info {
   dim grid;
   double item_cost;   /* the estimated time of one step of the grid in nanoseconds, for likely sizes; callers choose the
                          number of threads by it */
-  uint32_t n_buffers; /* the number of operands, of results, and of further buffers such as scratch memory */
+  uint32_t n_buffers; /* the number of buffers: operands, results, and further ones such as scratch memory */
   /* The sizes that the kernel gets as arguments: args[k] is sizes[k], an expression of the module's table.  The caller
    * evaluates them.  The array `sizes` is on the arena of the LLVM module (emit/kernel/compile.h). */
   uint32_t n_sizes;
@@ -77,8 +77,8 @@ bool emit_supports_fused(hlo_fusion_kind kind, const hlo_instr *i);
  * many elements of the same size, and the operand must not be passed as another operand as well.  This is allowed if
  * every element of the operand is read only to compute the same element of the result, as in chains of elementwise
  * operations, or, in a row-wise fusion, to compute elements of the same row.  A row-wise fusion that has to store rows
- * in the memory of a result before its last loop may not overwrite an operand.  It is also allowed for the operand that
- * a dynamic-update-slice or scatter updates, which is then not copied. */
+ * in the memory of a result before its last loop may not overwrite an operand.  The operand that a dynamic-update-slice
+ * or scatter updates may also be overwritten; it is then not copied. */
 bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
 
 /* If `i` is a dot or convolution, returns `i`.  If `i` is a fusion with only one of these, returns that one, provided

@@ -135,7 +135,7 @@ static bool takes_shapes(const hlo_instr *i) {
   return true;
 }
 
-/* Values can be computed only for constant sizes. */
+/* Returns true if all sizes are constants.  Values can be computed only then. */
 static bool has_static_shapes(const hlo_instr *i) {
   bool all = true;
   for (uint32_t k = 0; k < i->n_operands; k++) {

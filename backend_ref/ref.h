@@ -18,7 +18,7 @@ typedef struct ref_call {
   literal *out;      /* the results, [n_results]; the caller sets their shapes, the operation their data */
   arena *a;          /* the arena of the results */
   arena **scratch;   /* the arena of temporary memory, which ref_scratch makes and returns; NULL before that */
-  /* pool, in_slots and out_slots are NULL if an instruction that calls no computation is evaluated alone */
+  /* pool, in_slots and out_slots are NULL where ref_eval evaluates an instruction that calls no computation */
   ref_pool *pool;
   ref_slot **in_slots;
   ref_slot **out_slots;
@@ -57,8 +57,8 @@ ref_pool *ref_pool_create(arena *home);
 ref_slot *ref_slot_retain(ref_slot *s);
 void ref_slot_release(ref_pool *p, ref_slot *s);
 /* Runs a computation with args[n_params] and the slots of their memory; arg_slots is NULL if the pool owns none of it.
- * Sets roots[n_roots] and root_slots; the caller gets a reference to each slot.  After a failure the pool may only be
- * destroyed. */
+ * Sets roots[n_roots] and root_slots; the caller gets a reference to each slot.  After a failure the pool must not be
+ * used again; its memory is freed with the arena `home`. */
 status ref_run(ref_pool *p, const hlo_computation *c, const literal *args, ref_slot *const *arg_slots, literal *roots,
                ref_slot **root_slots);
 
@@ -105,7 +105,8 @@ bool ref_is_nan(ref_class c, const void *x);
  * are of one class, but kernels whose results are pred write uint8_t.  `bits` is the width of the element type, which
  * shifts need. */
 typedef void ref_kernel(const void *x, const void *y, void *out, int64_t n, int bits);
-/* These return NULL if there is no kernel for the operation; ref_complex_kernel is for class c128. */
+/* These return NULL if there is no kernel for the operation.  ref_binary_kernel is for operations of two operands,
+ * ref_complex_kernel for class c128. */
 ref_kernel *ref_binary_kernel(hlo_op op, ref_class c);
 ref_kernel *ref_complex_kernel(hlo_op op);
 
@@ -132,8 +133,8 @@ bool ref_next(int rank, const int64_t *extents, int64_t *index);
 int64_t ref_offset(int rank, const int64_t *strides, const int64_t *index);
 
 /* The index arithmetic of gather and scatter.  The outer array is the result of a gather, or the updates of a scatter.
- * Its dimensions are of two kinds: batch dims select an index vector, which says where a window of the operand starts,
- * and window dims run over the elements of that window. */
+ * It has two kinds of dimensions.  The batch dims select an index vector, which says where a window of the operand
+ * starts.  The window dims run over the elements of that window. */
 typedef struct ref_windows {
   int n_batch, n_window, n_map;
   int batch_dim[SHAPE_MAX_RANK];        /* which dimension of the outer array batch dim k is */

@@ -92,8 +92,9 @@ void ref_slot_release(ref_pool *p, ref_slot *s) {
 
 /* --- plans --- */
 
-/* Returns the number of instructions, sets *n_operands to the number of all their operands, and sets their ids to 0, 1,
- * 2, ...  If they have these ids already, no id is written, so that several threads may run the same module. */
+/* Returns the number of instructions, sets *n_operands to the number of all their operands, and sets the ids of the
+ * instructions to 0, 1, 2, ...  If they have these ids already, no id is written, so that several threads may run the
+ * same module. */
 static uint32_t number(const hlo_computation *c, uint32_t *n_operands) {
   uint32_t n = 0;
   bool dense = true;

@@ -64,8 +64,8 @@ static status load_guarded(void *data) {
   return NULL;
 }
 
-/* Runs inside a guard_run of its own, so that the caller gets a status if memory runs out, and adds the thunk's label
- * to the message. */
+/* Runs inside a guard_run of its own, so that the caller gets a status if memory runs out, to whose message it adds the
+ * thunk's label. */
 static status load_op(rt_thunk *t, rt_loader *l) { return guard_run(load_guarded, &(load_call){t, l}); }
 
 typedef struct bind_call {

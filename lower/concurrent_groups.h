@@ -8,7 +8,7 @@
 
 /* Makes the members of each concurrent group adjacent in the schedule, and sets hlo_instr.concurrent of all members
  * except the first.  All computations that run are searched.  The module must be scheduled, and its schedule remains
- * valid. */
+ * valid.  Nothing happens if b->time is NULL or b->threads is 1. */
 void lower_concurrent_groups(hlo_module *m, const lower_backend *b);
 
 #endif

@@ -63,8 +63,8 @@ static status copy_part(void *data) {
   return NULL;
 }
 
-/* Copies an array now, or later by lower_backend.later, but before the program is first used.  A long array is copied
- * in parts by several threads. */
+/* Copies an array before the program is first used: by lower_backend.later, in parts that several threads can copy, or
+ * now if the backend has no such function. */
 static void copy_later(lower_context *c, void *to, const void *from, uint64_t bytes) {
   const lower_backend *b = c->backend;
   const uint64_t part = (uint64_t)8 << 20;
@@ -79,8 +79,9 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
   }
 }
 
-/* Returns the session's copy of the array in the weight pool, which is made if there is none.  An array that lives as
- * long as the session is not copied, but returned itself. *name is set to the name of the shared array. */
+/* Returns the session's copy of the array in the weight pool, which is made if there is none.  An array that is already
+ * in the pool, or that is aligned and lives as long as the session, is returned itself.  *name is set to the name of
+ * the shared array. */
 static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
@@ -420,7 +421,8 @@ static hlo_value underlying(const lower_backend *b, hlo_value v) {
 }
 
 /* Inserts a copy of each carried value that becomes the next value of another one, as in (x, y) = (y, x).  Otherwise
- * one of the copies at the end of the body could read a buffer that another copy has already overwritten. */
+ * one of the copies at the end of the body (lower_body) could read a buffer that another of them has already
+ * overwritten. */
 static void copy_crossed_roots(const lower_backend *b, hlo_computation *body) {
   for (uint32_t k = 0; k < body->n_roots; k++) {
     if (underlying(b, body->roots[k]).def->op == HLO_PARAMETER && body->roots[k].def != body->params[k]) {

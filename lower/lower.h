@@ -11,7 +11,8 @@
 typedef struct lower_context lower_context;
 struct size_table; /* lower/sizes.h */
 
-/* The time in nanoseconds that it takes to start a parallel loop on other threads, and to wait for these at its end. */
+/* The time in nanoseconds that it takes to start a parallel loop on other threads and, at the end of the loop, to wait
+ * for these threads. */
 enum { LOWER_FORK_NANOSECONDS = 700 };
 
 /* The estimated nanoseconds that an instruction takes on one thread (serial), and on all threads if nothing else runs

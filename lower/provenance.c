@@ -45,8 +45,8 @@ static void add_node(provenance *p, node_list *list, const char *source) {
   }
 }
 
-/* Returns true if the node of an instruction in a fusion is listed for the fusion's thunk.  Constants and broadcasts of
- * constants do not count, since passes merge equal ones that come from many nodes. */
+/* Returns true if the node of an instruction in a fusion is listed for the fusion's thunk.  Constants, broadcasts and
+ * iotas do not count, since passes merge equal ones that come from many nodes. */
 static bool is_member(const hlo_instr *i) { return i->op != HLO_PARAMETER && i->op != HLO_CONSTANT && !hlo_is_free(i); }
 
 /* Adds the node of an instruction to the list; for a fusion, adds the nodes of its members, in their order. */

@@ -166,9 +166,10 @@ status cpu_best_estimate(arena *a, const cpu_problem *p, cpu_plan **out) {
 /* The time of one multiplication on one thread: about 15 GFLOP/s. */
 static const double kernel_nanoseconds = 0.15;
 
-/* The estimate counts the time of the call only if the weights are constant.  Other algorithms pack such weights, and
- * their estimates count the call.  Plain loops read weights as they are, and constant ones mostly lie transposed: then
- * the elements for the lanes of a vector are loaded one by one, which is slow and much code. */
+/* For computed weights the estimate leaves out the time of the call, so that plain loops are preferred for small
+ * contractions.  For constant weights it counts the call, as the estimates of other algorithms do, which pack such
+ * weights.  Plain loops read weights as they are, and constant ones mostly lie transposed: then the elements for the
+ * lanes of a vector are loaded one by one, which is slow and much code. */
 static uint32_t list_kernel(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   (void)a, (void)room;
   double call = p->constant_weights ? CPU_CALL_NANOSECONDS : 0;

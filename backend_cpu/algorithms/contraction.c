@@ -44,9 +44,9 @@ static bool splat_of(scope s, hlo_value v, double *number) {
   return true;
 }
 
-/* Finds the array that v broadcasts to the shape `result`; it may be v itself.  *dims is a mask of the result's
- * dimensions that the array has.  Returns false if the array is not computed outside of the fusion, or is not of type
- * `type`. */
+/* Finds the array that v, which has the shape `result`, is a broadcast of; it may be v itself.  *dims becomes a mask of
+ * the result's dimensions that the array has.  Returns false if the array is or would be computed in the body of the
+ * fusion, or is not of type `type`. */
 static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint32_t *dims, hlo_value *array) {
   *dims = 0;
   if (v.def->op == HLO_BROADCAST) {
@@ -70,7 +70,7 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
 
 /* --- epilogues --- */
 
-/* What one instruction that follows the contraction adds to a plan. */
+/* What an operation, or an activation of several operations, that follows the contraction adds to a plan. */
 typedef struct step {
   bool is_post_op, is_array; /* is_post_op: whether the library can compute it */
   bool is_convert, is_bias;
@@ -220,9 +220,10 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
-/* Appends a post-op; two CPU_POST_OP_LINEAR in a row become one.  Returns false if there are too many post-ops, if the
- * library would then use plain loops, or if the result would be wrong: if there are two unary post-ops of one kind with
- * different parameters, oneDNN 2.6 computes both with the parameters of one of them. */
+/* Appends a post-op.  Two CPU_POST_OP_LINEAR in a row become one, and for sums of bytes one that changes nothing is
+ * left out.  Returns false if there are too many post-ops, if the library would then use plain loops, or if the result
+ * would be wrong: if there are two unary post-ops of one kind with different parameters, oneDNN 2.6 computes both with
+ * the parameters of one of them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
   cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
@@ -303,7 +304,8 @@ static step activation_step(const hlo_activation *a) {
 }
 
 /* Sets *out to the step that follows *x if all users of *x belong to it: an activation of several operations, or one
- * operation.  Sets *x to the result of that step.  Returns false if there is no such step. */
+ * operation.  Sets *x to the result of that step.  Returns false if there is no such step, or if the library cannot
+ * compute it. */
 static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
   hlo_activation a;
   if (hlo_find_activation(*x, scope_splat, &s, &a)) {
@@ -471,8 +473,8 @@ static double largest_bias(const cpu_library_plan *p) {
   return most;
 }
 
-/* Returns true if the sums are exact.  The library computes the bias, post-ops and conversions in f32, so a result in
- * s32 must fit into the 24 bits of f32. */
+/* Returns false if the result is s32 and could be inexact.  The library computes the bias, post-ops and conversions in
+ * f32, so sums with their bias must fit into the 24 bits of f32, and there must be no post-ops. */
 static bool has_exact_sums(const cpu_library_plan *p) {
   const double whole = 1 << 24;
   return p->c.g.result_type != DTYPE_S32 ||

@@ -13,8 +13,9 @@ bool cpu_geometry_of(const hlo_instr *contraction, cpu_geometry *g);
  * sizes. */
 bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g);
 
-/* `dims` has a bit for each dimension of the dot's result.  Sets *out to a mask of the library's dimensions [batch, m,
- * n] that these dimensions make up.  Returns false if they make up only a part of one of the three. */
+/* `dims` is a mask of dimensions of the dot's result.  Sets *out to the mask of those of the library's dimensions
+ * [batch, m, n] that these dimensions make up.  Dimensions of one element do not matter.  Returns false if they make up
+ * only a part of one of the three. */
 bool cpu_dot_dims(const hlo_instr *dot, uint32_t dims, uint32_t *out);
 
 double cpu_geometry_multiplications(const cpu_geometry *g);

@@ -60,7 +60,8 @@ static void flatten(cpu_contraction *c) {
 }
 
 /* Returns the largest possible number of parts that is at most `wanted`.  If a part would then have more than
- * longest_part multiplications, more parts than `wanted` are allowed, until none has. */
+ * longest_part multiplications, returns about as many parts as bring it down to that number, if the shape allows
+ * them. */
 static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t dims[CPU_MAX_RANK];
   cpu_contraction_dims(c, dims);

@@ -13,8 +13,8 @@ typedef struct cpu_plans cpu_plans;
 /* Returns an empty set of plans, which lives on the arena. */
 cpu_plans *cpu_plans_create(arena *a, const cpu_problem_options *options);
 
-/* Builds the plan of every instruction that has a config.  Fails if a config cannot be built: the message names the
- * instruction and the configs that it can have. */
+/* Builds the plan of every instruction that has a config.  Fails if a config cannot be built.  The message names the
+ * instruction and, if it has no such config, those that it can have. */
 STATUS_MUST_USE status cpu_plans_build_given(cpu_plans *plans, const hlo_module *m);
 
 /* Builds the plans of all other contractions and attentions.  Where a contraction has no config by now, or one that its

@@ -12,7 +12,8 @@ cpu_copies *cpu_copies_create(arena *a);
 
 /* Compiles the trial; the caller destroys it.  Successive runs read the weights from different copies, which take about
  * `weights_span` bytes in total.  So the weights come from the same level of the memory hierarchy as when the whole
- * program runs.  With weights_span = 0, all runs read the same weights. */
+ * program runs.  All runs read the same weights if weights_span is 0, or if the weights take less than 64 KiB or more
+ * than weights_span. */
 STATUS_MUST_USE status cpu_trial_create(const cpu_problem *p, const char *config, rt_thread_pool *pool,
                                         cpu_copies *copies, uint64_t weights_span, mem_budget *budget,
                                         autotune_trial **out);

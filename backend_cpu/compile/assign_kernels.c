@@ -4,9 +4,9 @@
 #include "backend_cpu/autotune/contractions.h"
 #include "hlo/analysis/queries.h"
 
-/* Implements rt_compile_options.algorithm: each contraction gets config number `number`, counted from 1 in the order of
- * estimates.  A contraction that has fewer configs gets none here.  *most_configs becomes the largest number of
- * configs. */
+/* Implements rt_compile_options.algorithm: each contraction without a config gets config number `number`, counted from
+ * 1 in the order of estimates.  A contraction that has fewer configs gets none here.  *most_configs becomes the largest
+ * number of configs of such a contraction. */
 static void assign_nth(arena *a, hlo_module *m, uint32_t number, const cpu_problem_options *problems,
                        uint32_t *most_configs) {
   uint32_t n;

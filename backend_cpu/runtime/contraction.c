@@ -131,8 +131,8 @@ typedef struct contraction_state {
 /* Returns the distance from the first to the last of n elements. */
 static int64_t reach(int64_t n, int64_t stride) { return mul_saturated(n - 1, stride); }
 
-/* Returns how many elements a matrix product reads in an array with three dimensions, counted from the first one to the
- * last. */
+/* Returns the number of elements from the first to the last that a matrix product reads of an array; a, b and c are the
+ * distances that its three dimensions reach (reach). */
 static int64_t span_elements(int64_t a, int64_t b, int64_t c) {
   return add_saturated(add_saturated(add_saturated(a, b), c), 1);
 }

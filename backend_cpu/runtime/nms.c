@@ -5,7 +5,7 @@
 #include "runtime/host/thread_pool.h"
 
 typedef struct nms_state {
-  nms problem;          /* only the sizes are set, when the thunk is bound */
+  nms problem;          /* before a run only its sizes are set, which happens when the thunk is bound */
   int64_t lines, parts; /* before the thunk is bound, `parts` is the largest number of parts */
 } nms_state;
 
@@ -59,8 +59,8 @@ static bool has_extents(const rt_buffer *b, dtype type, uint8_t rank, const int6
   return ok;
 }
 
-/* Returns true if the buffers have the right shapes and types, and sets the sizes. lines times limit does not overflow,
- * since the size of the result's buffer was checked. */
+/* Returns true if the buffers have the right shapes and types, and sets the sizes.  lines times limit does not
+ * overflow, since limit is an extent of the result divided by lines. */
 static bool buffers_fit(const rt_thunk *t, nms_state *s) {
   static const dtype scalars[] = {DTYPE_S64, DTYPE_F32, DTYPE_F32};
   nms *p = &s->problem;

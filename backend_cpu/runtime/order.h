@@ -20,8 +20,8 @@ typedef struct cpu_item {
 } cpu_item;
 
 /* cpu_order returns the first `wanted` (at most n) items in order.  Equal elements keep their order; a NaN is greater
- * than all numbers.  `scratch` has CPU_ORDER_BYTES for each element, is aligned to 8 and holds the result.  If the
- * run's budget expires, it returns early and the items are in any order. */
+ * than all numbers.  `scratch` has CPU_ORDER_BYTES for each element of the line, is aligned to 8 bytes and holds the
+ * result.  If the run's budget expires, cpu_order returns early and the items are in any order. */
 enum { CPU_ORDER_BYTES = 2 * sizeof(cpu_item) + sizeof(uint64_t) };
 const cpu_item *cpu_order(const cpu_line *l, int64_t wanted, void *scratch);
 

@@ -14,8 +14,8 @@ typedef struct sort_state {
    * the largest number of parts. */
   int64_t n, inner, lines, parts;
   int64_t wanted; /* how many of the first elements are wanted; the others in the results are undefined */
-  int64_t places; /* the operand that is an iota of positions in the line, so that it need not be read; -1 if there is
-                     none */
+  int64_t places; /* the number of the operand that is an iota of positions in the line, so that it need not be read; -1
+                     if there is none */
   uint32_t n_operands;
   bool descending;
 } sort_state;

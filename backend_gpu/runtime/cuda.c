@@ -87,7 +87,7 @@ void cuda_lose_if(cuda_device *d, status failed) {
 
 /* --- opening --- */
 
-/* Looks for the device, without opening it.  The lock is held. */
+/* Looks for the device, without opening it.  The lock is held if the device is in the list. */
 static status locate(cuda_device *d) {
   int n = 0;
   TRY(cuda_driver_start(&d->cu));

@@ -64,8 +64,8 @@ static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_dev
 STATUS_MUST_USE status cuda_enter(cuda_device *d);
 
 /* Returns NULL if `r` is no error, otherwise a failure that tells what was done ("allocating memory"), on which device,
- * and the driver's name of the error.  If the driver gives contexts up by this error and the device is open, the device
- * is lost. */
+ * and the driver's name of the error.  If the driver gives up its contexts after such an error, and the device is open,
+ * the device becomes lost. */
 STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, ...) STATUS_PRINTF(3, 4);
 
 /* For functions that cannot return a failure.  If `failed` is not NULL, it is freed and makes the device lost, so that

@@ -66,8 +66,8 @@ static status poll_stream(const rt_stream *s, const mem_budget *budget) {
   }
 }
 
-/* When it returns, no copy touches the host's memory any more, which the caller may now free.  If the budget ended the
- * wait, or if something failed, downloads are given up. */
+/* When it returns, no copy touches the caller's memory any more, so that the caller may free it.  If the budget ended
+ * the wait, or if something failed, downloads are given up. */
 status cuda_await(rt_stream *s, const mem_budget *budget) {
   TRY(cuda_driver_check_process());
   status failed = cuda_enter(s->device), late = !failed && budget ? poll_stream(s, budget) : NULL;

@@ -61,16 +61,18 @@ const char *lower_likeness(arena *a, const hlo_instr *i, const char *writer, uin
 
 typedef struct batch {
   double cost;
-  const char *sharing; /* the last kernels that it got with shared functions; NULL if there are none */
-  double work;         /* the cost of these kernels, without the shared functions */
+  const char *sharing; /* lower_part.sharing of the last kernel with shared functions that the batch got; NULL if it has
+                          none */
+  double work;         /* the cost of the last kernels with this `sharing`, without the shared functions */
 } batch;
 
 static bool shares(const lower_part *x) { return x->shared > 0; }
 
 static int more_first(double x, double y) { return (x < y) - (x > y); }
 
-/* The order in which kernels are divided: those with shared functions come first, one kind after the other and the most
- * expensive kind first, and then the most expensive ones of the others. */
+/* Compares two kernels by the order in which lower_divide divides them.  Kernels with shared functions come first,
+ * those with the same functions one after the other and the most expensive functions first.  Among kernels with the
+ * same functions, and among those without any, the most expensive kernel comes first. */
 static int in_order(const void *a, const void *b) {
   const lower_part *x = *(lower_part *const *)a, *y = *(lower_part *const *)b;
   int shared = more_first(x->shared, y->shared), costs = more_first(x->cost, y->cost);
@@ -78,7 +80,7 @@ static int in_order(const void *a, const void *b) {
   return kinds ? kinds : costs ? costs : (x > y) - (x < y);
 }
 
-/* Returns true if the batch has the functions that kernel x shares with others, if there are any. */
+/* Returns true if the batch has the functions that kernel x shares with others, or if x shares none. */
 static bool has_shared(const batch *b, const lower_part *x) {
   return !shares(x) || (b->sharing && strcmp(b->sharing, x->sharing) == 0);
 }
@@ -87,9 +89,10 @@ static double cost_with(const batch *b, const lower_part *x) {
   return b->cost + x->cost + (has_shared(b, x) ? 0 : x->shared);
 }
 
-/* Returns the batch to which kernel x goes: `last`, that of the kernel before it, if it has x's shared functions;
- * otherwise, or if `last` costs more than `most` and its kernels more than the functions that another batch would need,
- * the batch that is the cheapest with it. */
+/* Returns the batch to which kernel x goes.  `last` is the batch of the kernel before it.  x goes to `last`, too, if
+ * `last` has x's shared functions and either costs less than `most`, or has kernels with these functions that cost less
+ * than the functions themselves, which another batch would need as well.  Otherwise x goes to the batch that is the
+ * cheapest with it. */
 static batch *choose(const lower_part *x, uint32_t n, batch *batches, batch *last, double most) {
   batch *least = batches;
   if (last && shares(x) && has_shared(last, x) && (last->cost < most || last->work < x->shared)) {

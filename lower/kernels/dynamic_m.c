@@ -50,8 +50,8 @@ static bool has_rows(const rows *r, hlo_value v) {
   return f && f->has;
 }
 
-/* Records that v is needed row by row (`by_rows`), or as a whole.  Sets r->fails if both are needed, or if v has no
- * such rows. */
+/* Records that v is needed row by row (`by_rows`), or as a whole.  Sets r->fails if v is needed in both ways, if it is
+ * needed row by row but has no such rows, or if it is not an array. */
 static void want(rows *r, hlo_value v, bool by_rows) {
   struct fact *f = fact_of(r, v);
   r->fails |=
@@ -159,7 +159,8 @@ static void want_results(rows *r, const hlo_instr *i) {
   }
 }
 
-/* Finds which values of a fusion's body, or of one instruction, have rows.  Returns false if the results have none. */
+/* Finds which values of a fusion's body, or of one instruction, have rows.  Returns false if the instruction cannot be
+ * compiled for any number of rows. */
 static bool find(rows *r, const hlo_instr *i) {
   const hlo_computation *c = i->op == HLO_FUSION ? hlo_callee(i, 0) : NULL;
   for (uint32_t k = 0; k < i->n_results; k++) {

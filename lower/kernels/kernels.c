@@ -235,7 +235,8 @@ static bool get_info(rt_span bytes, const lower_kernels *all, emit_kernel_info *
   return !r.bad;
 }
 
-/* Names object number `object` by its contents: each kernel's identity, and how it is called. */
+/* Returns the name of object number `object`.  It lists the kernels in the object: for each, its identity, its symbol
+ * and its info. */
 static rt_span name_object(const lower_kernels *all, uint32_t object) {
   rt_writer w = {.arena = all->arena};
   rt_put_text(&w, object_magic);
@@ -300,7 +301,8 @@ static void find_kernels(lower_kernels *all, lower_object_code *out) {
   }
 }
 
-/* Adds a compiled object to *out, and to the weight pool, where other programs find its kernels. */
+/* Adds the compiled object with this number to *out and, if there is a weight pool, to the pool, where other programs
+ * find its kernels. */
 static status leave_object(lower_kernels *all, uint32_t number, rt_span compiled, lower_object_code *out) {
   rt_span name = name_object(all, number);
   bool fresh = true;
@@ -394,8 +396,9 @@ typedef struct all_batches {
   lower_object_code *out;
 } all_batches;
 
-/* What the division has to know of a kernel.  Where compiling fast matters, the functions of writers are there already,
- * and of kernels that differ only in constants most is compiled once (emit/llvm/split_similar.h). */
+/* Returns what lower_divide has to know of a kernel.  A target with precompiled functions compiles fast: the functions
+ * that kernels of a writer share need not be compiled, and most of the code of kernels that differ only in constants is
+ * compiled once (emit/llvm/split_similar.h). */
 static lower_part part_of(const lower_kernels *all, const kernel *x) {
   const double own = 0.2;
   if (!all->target->functions) {

@@ -41,8 +41,8 @@ typedef struct lower_kernel_writer {
 typedef struct lower_kernel_call {
   int64_t rows;          /* the rows of this call; 0 if the kernel is only for the sizes of its instruction */
   int64_t placeholder_m; /* the number of rows for which the code was written */
-  bool known; /* whether `info` describes this call; if not, its grid is the grid of the compiled code times rows /
-                 placeholder_m */
+  bool known; /* whether `info` describes this call.  If not, and `rows` is not 0, the grid of the call is the grid of
+                 the compiled code times rows / placeholder_m */
   emit_kernel_info info;
   uint32_t n_args;
   const int64_t *args; /* borrowed */

@@ -10,7 +10,8 @@ enum { SMALL_CONSTANT = 64 };
 
 /* Splats and short lists of integers (indices, sizes) become part of the code, which makes it faster.  Other constants,
  * such as weights, do not become part of it, so that one kernel serves instructions that differ only in these
- * constants. */
+ * constants.  For the same reason floats of rank 0 that are operands of a fusion do not become part of it
+ * (lift_scalars.c). */
 bool lower_is_embedded(const hlo_instr *i, uint32_t operand) {
   const literal *l = hlo_literal(i->operands[operand]);
   bool list = l && dtype_is_int((dtype)l->shape.type) && shape_bytes(&l->shape) <= SMALL_CONSTANT;

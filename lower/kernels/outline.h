@@ -13,7 +13,8 @@
 bool lower_is_embedded(const hlo_instr *i, uint32_t operand);
 
 typedef enum lower_isolation {
-  LOWER_OUTLINE_KERNEL, /* operands become parameters, except for constants that become part of the code */
+  LOWER_OUTLINE_KERNEL, /* operands become parameters, except for HLO_SIZES and for constants that become part of the
+                           code */
   LOWER_OUTLINE_PROGRAM /* all constants are copied, and only other operands become parameters */
 } lower_isolation;
 

@@ -8,8 +8,8 @@
 #include "hlo/analysis/sorted_front.h"
 #include "lower/kernels/thunks.h"
 
-/* Returns the operand that is the iota of positions along the sorted dimension, which need not be read; -1 if there is
- * none. */
+/* Returns the number of the operand that is the iota of positions along the sorted dimension, which need not be read;
+ * -1 if there is none. */
 static int64_t iota_of(const hlo_instr *sort) {
   for (uint32_t k = 1; k < sort->n_operands; k++) {
     const hlo_instr *x = sort->operands[k].def;

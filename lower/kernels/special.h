@@ -1,8 +1,8 @@
 /* special.h - kernels of sorts, non-maximum suppression and the Mersenne twister (emit/kernel/special.h).
  *
- * On CPUs such a kernel divides its lines into at most `parts` parts, which are the steps of its grid and have scratch
- * memory of their own.  LOWER_BLOCKS in place of a number asks for kernels of blocks of threads (emit/blocks/), for
- * which the lines are the grid. */
+ * On CPUs the kernel of a sort or a suppression divides its lines into at most `parts` parts, which are the steps of
+ * its grid and have scratch memory of their own.  If `parts` is LOWER_BLOCKS, kernels of blocks of threads
+ * (emit/blocks/) are written, whose grid consists of the lines. */
 #ifndef LOWER_KERNELS_SPECIAL_H
 #define LOWER_KERNELS_SPECIAL_H
 

@@ -207,7 +207,8 @@ static void add_origin(lower_context *c, const hlo_instr *i) {
   *ARENA_PUSH(c->a, o->items, o->n, o->cap) = (rt_origin){i, results};
 }
 
-/* Returns the names of the operations in a fusion, each once, such as "dot add maximum"; "" for other instructions. */
+/* Returns the names of the operations in a fusion, each once, such as "dot add maximum"; "" for other instructions.
+ * Constants, broadcasts and reshapes are left out, and "..." stands for what follows the first 12 names. */
 static const char *operations_of(arena *a, const hlo_instr *i) {
   enum { MOST = 12 };
   bool seen[HLO_OP_COUNT] = {

@@ -3,9 +3,9 @@
  *   attention:RxK-P    block_attention.h: R rows for each group of threads, and K keys of a tile for each thread;
  *                      P groups share the keys of the same rows
  *   attention:mma-K    the same file, by tensor cores: K keys at a time
- *   .../S              the same with the keys of the same rows divided among S blocks, 2 to 32
+ *   .../S              the same with the keys of the same rows divided among S blocks, a power of two from 2 to 32
  *
- * rt_numerics.exact leaves out the latter two. */
+ * rt_numerics.exact leaves out the kinds mma and /S. */
 #ifndef BACKEND_GPU_ALGORITHMS_ATTENTION_H
 #define BACKEND_GPU_ALGORITHMS_ATTENTION_H
 

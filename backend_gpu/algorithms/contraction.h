@@ -8,7 +8,7 @@
  *   mma-T:RxC-DxA     the same with f32 factors that are rounded to T: tf32, bf16 or f16, as the options ask for
  *   mma-tf32x3:...    the same with f32 factors that are split into two numbers of tf32 each (mma_product.h); only
  *                     where a module says so, since how tensor cores round sums of f32 is not specified
- *   .../P             the same with each sum divided into P parts, 2 to 32 (sum_parts.h)
+ *   .../P             tiles or mma with each sum divided into P parts, a power of two from 2 to 32 (sum_parts.h)
  *
  * Loops and tiles with whole sums round alike.  rt_numerics.exact leaves out mma and divided sums, except for integers,
  * whose sums are the same in any order. */

@@ -1,7 +1,8 @@
 /* cuda_device.h - what the files of the CUDA platform know of a device; cuda.h is for all others.
  *
  * Any thread may call the functions of a device, but the driver works on the context that is current in the calling
- * thread.  So each of these functions begins with cuda_enter, and passes what the driver returns to cuda_check. */
+ * thread.  So each of these functions calls cuda_enter before it calls the driver, and passes what the driver returns
+ * to cuda_check. */
 #ifndef BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
 #define BACKEND_GPU_RUNTIME_CUDA_DEVICE_H
 

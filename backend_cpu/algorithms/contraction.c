@@ -277,8 +277,8 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   return true;
 }
 
-/* Adds a step (one operation that follows the contraction) to the call, but not the array that the step reads.  Returns
- * false if the library cannot compute it after the steps before. */
+/* Adds a step to the call, but not the array that the step reads.  Returns false if the library cannot compute the step
+ * after those before. */
 static bool count_step(cpu_contraction *c, const step *s) {
   if (s->is_convert) {
     return add_conversion(c, s->to);

@@ -89,7 +89,8 @@ static double bytes_of(const hlo_instr *i) {
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
   const emit_target *t = p->options.target;
-  int widest = t->vector_bits ? t->vector_bits / 32 : 1; /* whatever vectors our own kernels have */
+  int widest = t->vector_bits ? t->vector_bits / 32 : 1; /* the lanes of the library's vectors, whatever vectors our own
+                                                            kernels have */
   double each = cpu_multiply_add_nanoseconds(t, widest) * (few_channels ? few_channels_factor : 1);
   return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }

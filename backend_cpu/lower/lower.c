@@ -82,7 +82,7 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
   const char *why = "";
   CHECK_THAT(emit_supports(i, &why), STATUS_UNSUPPORTED, "no kernel for %s: %s", hlo_info(i)->name, why);
   TRY(check_loop(i));
-  enum { PLACEHOLDER_M = 17 }; /* a prime, so that hardly any other size of a model is a multiple of it */
+  enum { PLACEHOLDER_M = 17 }; /* a prime, so that lower_kernels_attach notices a grid that does not count rows */
   lower_bring_base(c, i);
   int64_t rows = emit_takes_sizes(i) ? 0 : lower_dynamic_m(l->arena, i, l->options->target);
   lower_kernel_call call = {.rows = rows, .placeholder_m = PLACEHOLDER_M};

@@ -179,10 +179,10 @@ static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x)
   return s ? s : set ? onednn_failed(set, "attributes") : NULL;
 }
 
-/* Returns true if a post-op reads an array that differs from position to position of a channels-last result.  For
- * these, oneDNN 2.x's convolution by matrix products reads the first position's elements everywhere without an error
- * (gemm_convolution.cpp; fixed in 3.1 for f32, not for bytes). oneDNN uses it where its JIT convolutions do not apply:
- * for groups whose channels do not fill a vector, and padding wider than their registers. */
+/* Returns true if a post-op reads an array that differs from position to position of a channels-last result.  Of such
+ * an array, oneDNN 2.x's convolution by matrix products reads the first position's elements everywhere without an error
+ * (gemm_convolution.cpp; fixed in 3.1 for f32, not for bytes).  oneDNN uses that convolution where its JIT convolutions
+ * do not apply: for groups whose channels do not fill a vector, and for padding wider than their registers. */
 static bool reads_arrays_by_position(const cpu_contraction *c) {
   bool found = false;
   for (uint32_t k = 0; k < c->n_post_ops; k++) {

@@ -1,5 +1,6 @@
 /* openblas.c - the library calls of contraction.h on OpenBLAS, for builds without oneDNN: products of plain matrices.
- * They are divided among the run's threads.  OpenBLAS itself is set to one thread, for the whole process. */
+ * The parts of a product are divided among the run's threads.  OpenBLAS itself is set to one thread, for the whole
+ * process. */
 #include "backend_cpu/runtime/contraction.h"
 #include "base/arith.h"
 #include "runtime/host/thread_pool.h"

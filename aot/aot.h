@@ -67,8 +67,9 @@ typedef struct aot_version {
  * (backend_cpu/compile/target.h).  The module's own target has the least CPU that can call this code
  * (emit_target_baseline).  After this call the module can only be destroyed.  The object runs the last version that the
  * processor can run.  Call this inside guard_run.  The error is UNSUPPORTED if the versions differ in what a caller
- * sees, or if a program has a thunk that no object can contain, and RESOURCE if the arena may have more than most_arena
- * bytes. */
+ * sees, if a program has a thunk that no object can contain, if an output cannot be carried as the options say, or if
+ * the weights are 2 GiB or more and not separate.  It is RESOURCE if the arena has more than most_arena bytes, or if it
+ * has a limit but its size depends on symbolic dimensions. */
 STATUS_MUST_USE status aot_write(arena *a, emit_module *module, uint32_t n, const aot_version *versions,
                                  const aot_options *o, aot_files *out);
 

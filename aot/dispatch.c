@@ -22,7 +22,8 @@ static LLVMValueRef *begin(aot_host *h, const char *name, uint32_t *n) {
 }
 
 /* Writes the global function `name`, which calls the function `name` of the version whose number is in the context.  If
- * the context is not initialised, this is the first version, whose function returns an error. */
+ * the context was set to zeros but not initialised, this is the first version, whose function finds that the context is
+ * not ready. */
 static void write_call(aot_host *hosts, const char *name) {
   aot_host *h = &hosts[0];
   uint32_t n;

@@ -38,7 +38,7 @@ static uint32_t weights_align(const aot_object *x) {
   return x->weights_bytes < AOT_MANY_WEIGHTS ? RT_KERNEL_ALIGN : AOT_PAGE;
 }
 
-/* Returns true if the object is an ELF file.  The weights are put into it after LLVM has written it. */
+/* Returns true if the object is an ELF file.  Its weights are then put into it after LLVM has written it. */
 static bool writes_elf(const aot_object *x) {
   static const char *const others[] = {"wasm", "apple", "darwin", "macos", "windows", "macho", "coff"};
   bool elf = true;

@@ -59,8 +59,8 @@ typedef enum aot_storage {
 
 /* The inputs of a version, or its outputs.  The caller knows the first n_named.  The other inputs are elements of
  * inputs on which sizes depend (rt_io.told), and arrays with room (state.c); the other outputs are dimensions of
- * outputs.  A member whose comment begins with "words" is the index of a list in the context, which has a word for each
- * port. */
+ * outputs.  A member whose comment begins with "words" is the index of the first word of a list in the context, which
+ * has a word for each port. */
 typedef struct aot_ports {
   const char *word; /* "input" or "output" */
   uint32_t n;
@@ -72,7 +72,7 @@ typedef struct aot_ports {
   uint32_t given;    /* words: the caller's memory, or NULL */
   uint32_t used;     /* words: the memory that this run uses, which is aligned */
   uint32_t offsets;  /* words: where the port's own memory is in the arena, if sizes are symbolic */
-  uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers */
+  uint64_t *at;      /* where the port's own memory is in the arena, if all sizes are numbers; otherwise NULL */
 } aot_ports;
 
 /* An array of weights, and its offset in all weights. */
@@ -121,7 +121,7 @@ typedef struct aot_host {
   uint32_t n_sequences;          /* how many functions of sequences have been begun; their names contain this number */
   uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
   LLVMValueRef context;          /* the context of the function that is being written */
-  LLVMValueRef kernel_call;      /* the function that calls a kernel, once it is written */
+  LLVMValueRef kernel_call;      /* the function that calls a kernel; NULL until it is written */
   LLVMValueRef kernel_buffers, kernel_args; /* tables in the stack frame of the sequence that is being written */
 } aot_host;
 
@@ -150,7 +150,8 @@ const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name);
 LLVMValueRef aot_param(const aot_host *h, uint32_t k);
 LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
 void aot_return(const aot_host *h, int32_t error);
-/* Writes code that returns the error if `bad` is true, and continues where it is false. */
+/* Writes code that returns `error`, a value of the function's result type, if `bad` is true.  What is written next is
+ * executed if `bad` is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
 /* Adds to the object an error for one guard or check, with this text, and returns the error's number (i32). */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);

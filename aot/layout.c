@@ -312,9 +312,9 @@ static LLVMValueRef size_value(const aot_host *h, LLVMValueRef size) {
   return select_value(h, is_number, size, aot_load(h, h->ir->i64, aot_element(h, aot_word(h, h->sizes), k)));
 }
 
-/* Writes a loop, since there may be thousands of slots.  It sets the bytes of each slot, and its offset to -1, which
- * means that the slot has no place yet.  The code returns an error if the bytes of a slot are negative or the sum of
- * all is out of the range of sizes. */
+/* Writes a loop over the slots, since there may be thousands of them.  The loop sets the bytes of each slot, and its
+ * offset to -1, which means that the slot has no place yet.  The code returns an error if the bytes of a slot are
+ * negative or the sum of all is out of the range of sizes. */
 static void write_slot_bytes(const aot_host *h) {
   LLVMValueRef table = slot_sizes(h), zero = aot_i64(h, 0), start[] = {zero, LLVMConstInt(h->ir->i1, 0, 0)};
   emit_loop l;
@@ -416,7 +416,7 @@ static void write_arena_bytes(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMBuildRet(h->ir->builder, select_value(h, bad, aot_i64(h, 0), aot_get(h, WORD_ARENA_BYTES)));
 }
 
-/* Writes code that stores the sizes of the ports that are kept in the context.  Returns an i1 that is true if these
+/* Writes code that stores in the context the sizes of the ports that are kept.  Returns an i1 that is true if these
  * ports lie in other memory, or have other sizes, than after the last bind that succeeded. */
 static LLVMValueRef is_kept_elsewhere(const aot_host *h, LLVMValueRef memory) {
   LLVMValueRef other = aot_compare(h, LLVMIntNE, memory, aot_get_ptr(h, WORD_ARENA));

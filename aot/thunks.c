@@ -249,7 +249,8 @@ static void write_while(const aot_host *h, const rt_thunk *t, const LLVMValueRef
   LLVMPositionBuilderAtEnd(w->builder, done);
 }
 
-/* Returns the number of the branch (rt_branch_of): an index out of range selects the last. */
+/* Returns the number of the branch to run, as rt_branch_of does: 0 for true and 1 for false, or an index.  An index out
+ * of range is returned unchanged; the switch that write_conditional writes then selects the last branch. */
 static LLVMValueRef branch_of(const aot_host *h, const rt_thunk *t) {
   const emit_ir *w = h->ir;
   const rt_buffer *b = &t->buffers[0];

@@ -1,8 +1,9 @@
 /* compare.h - decides whether values that a target computed agree with those that the reference evaluator computes from
  * the same operands.
  *
- * The results of one instruction (which may be a fusion) are compared, so errors do not add up over a model.  An array
- * that only exact operations make (hlo/ir/ops.def) must be equal.  Any other element may differ by
+ * The results of one instruction (which may be a fusion) are compared, so errors do not add up over a model.  If all
+ * operations of the instruction are exact (hlo/ir/ops.def), the results must be equal.  So must integers, but for the
+ * second test below.  Otherwise an element may differ by
  *
  *   u * (16 + 2 n) * |reference|                  for n operations, plus
  *   s * (128 + 4 sqrt(k)) * largest |reference|   if there are sums of k terms, added in any order (Winograd's

@@ -254,8 +254,8 @@ static status run_until(walk *w, const hlo_instr *i, const rt_sequence *s, uint3
   return NULL;
 }
 
-/* Reads the results of a loop or a conditional.  They must be equal, bit for bit, to the results of the last body that
- * ran. */
+/* Reads the results of a loop or a conditional.  They must be equal to want[], bit for bit: the results of the last
+ * body that ran, or the operands of a loop whose body never ran. */
 static status take_control_results(walk *w, frame *f, const hlo_instr *i, const rt_thunk *t, const literal *want) {
   TRY(read_results(w, f, origin_of(w, t)));
   for (uint32_t k = 0; k < i->n_results; k++) {

@@ -130,7 +130,7 @@ static bool shows_it(const verify_options *o, arena *a, const hlo_instr *root, i
 }
 
 /* Makes modules of parts of the module (verify_outline), the smallest first, and writes the first one whose results a
- * pass changes. */
+ * pass changes.  Gives up after most_seconds seconds. */
 static status write_smallest(search *s, const hlo_module *m, verify_finding *out) {
   enum { DEEPEST = 6 };
   const double most_seconds = 120;

@@ -17,9 +17,10 @@ STATUS_MUST_USE status verify_run(const verify_options *o, const rt_executable *
                                   arena *a, literal *results);
 
 /* Decides whether the results of two modules for these inputs differ by more than can be explained by additions in
- * another order.  Let u be half a unit in the last place of the coarsest floating type in m, or of f32 if that is
- * coarser.  Allowed are 2^11 u of the largest element, where u counts as at most 2^-20, plus 16 times the change of the
- * results of m when each input and each constant is changed by 4 u of itself (compare.h). */
+ * another order.  Let u be half a unit in the last place of the coarsest floating type among the results of the inexact
+ * instructions of m, or of f32 if that is coarser.  Allowed are 2^11 u of the largest element, where u counts as at
+ * most 2^-20, plus 16 times the change of the results of m when each input and each constant is changed by 4 u of
+ * itself (compare.h). */
 STATUS_MUST_USE status verify_results_differ(arena *a, const hlo_module *m, const literal *inputs, const literal *want,
                                              const literal *got, bool *differ, verify_difference *out);
 

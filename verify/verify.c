@@ -269,7 +269,7 @@ static status import_copy(void *data, arena *a, hlo_module **out) {
   return NULL;
 }
 
-/* Makes an input with arbitrary numbers. */
+/* Makes an input with random numbers from 0 to 1 if its type is floating, otherwise with zeros. */
 static literal any_literal(arena *a, const shape *s) {
   void *data;
   literal l = literal_new(a, *s, &data);
@@ -323,8 +323,9 @@ static status try_in_context(void *data) {
   return t->shown ? verify_write(t->v->a, t->v->o->folder, m, inputs, t->f) : NULL;
 }
 
-/* Outlines the instruction together with more and more of the instructions before it, until the results are wrong as in
- * the whole module. */
+/* Outlines the instruction together with more and more of the instructions that it reads, until a run of the outline in
+ * lockstep shows a difference, as the run of the whole module did.  Writes this outline to files.  Does nothing if
+ * there is no folder for files. */
 static status write_in_context(const verifier *v, const hlo_instr *i, verify_finding *f) {
   enum { DEEPEST = 8 };
   for (int depth = 1; depth <= DEEPEST && v->o->folder; depth++) {

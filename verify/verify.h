@@ -14,8 +14,8 @@
 
 typedef struct verify_options {
   const rt_backend *backend;
-  rt_compile_options compile; /* verify_module itself sets the members eval, origins, sharing and keep_text, and dump
-                                 while it searches for a pass */
+  rt_compile_options compile; /* verify_module itself sets the members eval, origins, sharing and keep_text; for some
+                                 of its experiments also algorithm, tune, out_of_place and dump */
   rt_thread_pool *pool;       /* NULL means one thread */
   bool all_algorithms;        /* whether to check each contraction alone with every algorithm */
   /* the folder for files with the smallest modules that show a finding, and their inputs; NULL: no files are written */

@@ -9,12 +9,12 @@
  * the largest is 3)". */
 const char *verify_difference_text(arena *a, const verify_difference *d);
 
-/* Adds to the finding the ONNX nodes from which the instruction, and the computations that it calls, come.  They are on
- * the arena. */
+/* Sets the members n_sources and sources of the finding to the ONNX nodes from which the instruction, and the
+ * computations that it calls, come.  The texts are on the arena. */
 void verify_name_sources(arena *a, const hlo_instr *i, verify_finding *f);
 
-/* Reserves a name for a finding's files, "FOLDER/verify-N", where N is the first number for which no file exists.  It
- * creates the file with this extension. */
+/* Reserves a name for a finding's files: sets *stem to "FOLDER/verify-N", where N is the first number for which no file
+ * exists, and creates the empty file STEM.EXTENSION. */
 STATUS_MUST_USE status verify_claim(arena *a, const char *folder, const char *extension, const char **stem);
 
 /* Writes the bytes to STEM.EXTENSION and the inputs to files beside it. */
@@ -23,7 +23,7 @@ STATUS_MUST_USE status verify_write_example(arena *a, const char *stem, const ch
                                             verify_example *out);
 
 /* Writes the module and its inputs to files, and stores the names of the files and the ONNX nodes of the module in the
- * finding.  Nothing is written if the constants of the entry have more than 64 MiB, or if folder is NULL. */
+ * finding.  Does nothing if the constants of the entry have more than 64 MiB in all, or if `folder` is NULL. */
 STATUS_MUST_USE status verify_write(arena *a, const char *folder, hlo_module *m, const literal *inputs,
                                     verify_finding *f);
 

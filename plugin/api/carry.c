@@ -50,8 +50,9 @@ void api_free_carried(oxla_run *run) {
 
 /* --- memory with room --- */
 
-/* An array seen as `n` lines, each of shape.dims[axis] rows of `row_bytes` bytes.  There is one line for each index of
- * the dimensions before `axis`.  An array of shape [2,5,8] with axis 1 has 2 lines of 5 rows. */
+/* An array that grows along dimension `axis`, seen as `n` lines, each of dims[axis] rows of `row_bytes` bytes.  There
+ * is one line for each index of the dimensions before `axis`.  An array of shape [2,5,8] with axis 1 has 2 lines of 5
+ * rows. */
 typedef struct lines {
   size_t n, row_bytes;
 } lines;
@@ -76,8 +77,9 @@ static void copy_rows(const lines *l, int64_t rows, const void *from, int64_t fr
   }
 }
 
-/* Makes sure that the value of the input of carried output k is in memory of the run that has room for `room` rows in
- * each line.  If it is elsewhere, for example in the caller's memory, it is copied. */
+/* Makes sure that the value of the input of pair k is in run->carried[k].memory, and that this memory has room for
+ * exactly `room` rows in each line.  If the value is elsewhere, for example in the caller's memory, or if the room is
+ * another one, the value is copied to new memory. */
 static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64_t room) {
   session *s = run->model->session;
   api_carried *c = &run->carried[k];
@@ -97,8 +99,8 @@ static status place(oxla_run *run, uint32_t k, const compiler_carry *pair, int64
   return NULL;
 }
 
-/* Returns the program's result for this output if the program writes it into memory with room, otherwise
- * NULL. */
+/* Returns the program's result for the output of `pair` if the program writes it into the memory with room of its
+ * input, otherwise NULL. */
 static const rt_io *result_with_room(const oxla_run *run, const compiler_carry *pair) {
   const rt_program *p = run->compiled->program;
   return p && session_keeps_output(run->model->session, p, pair->output) ? &p->results[pair->output] : NULL;

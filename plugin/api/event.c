@@ -124,7 +124,7 @@ struct api_worker {
   pthread_cond_t wake;
   oxla_event *job; /* NULL if there is none */
   bool stop;
-  _Atomic bool busy; /* true from oxla_start until the outputs are complete */
+  _Atomic bool busy; /* true from oxla_start until the execution is over */
   pid_t process;     /* the process that has the thread; a forked child does not have it */
 };
 

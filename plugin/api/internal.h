@@ -39,8 +39,9 @@ typedef enum api_cancel {
 
 /* A carried output and its input between two executions of a run. */
 typedef struct api_carried {
-  /* The memory of the input's value; the shape of the input says which part of it is defined.  `own` is NULL from the
-   * time when the caller sets the input until the next execution copies the value. */
+  /* The memory of the input's value; the shape of the input says which part of it is defined.  memory.own is NULL
+   * before the first execution, and from the time when the caller sets the input until the next execution copies its
+   * value. */
   session_output memory;
   int64_t room; /* the extent of the memory along the dimension along which the output grows */
 } api_carried;
@@ -59,8 +60,8 @@ struct oxla_run {
   int64_t room;         /* session_inputs.room */
   bool resized;         /* whether shapes of carried inputs have changed since `compiled` was looked up */
   memory_span *spans;   /* scratch memory of check_memory in run.c: a span for each input and output */
-  bool executed; /* whether `outputs` has the results of an execution; false again after the shape of an input has
-                    changed */
+  bool executed; /* whether `outputs` has the results of the last execution; false again when an input gets another
+                    shape, and when the run is compiled or another execution begins */
   bool has_seed;
   uint64_t seed;
   double max_seconds;              /* 0 means the limit of the session */
@@ -79,8 +80,9 @@ oxla_tensor api_tensor(const shape *s);
 
 /* Executes the run.  Must be called after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);
-/* Checks that every input is set, and finds or compiles the program for the inputs, so that the session can run it.
- * Must be called after api_begin. */
+/* Prepares an execution: checks that every input is set and that the memory that callers gave for outputs may be
+ * written, finds or compiles the program for the inputs, and places the carried inputs (api_place_carried).  Sets
+ * *inputs to what the session needs for the execution.  Must be called after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
 /* Begins an execution or compilation.  If cancelling is on (oxla_cancel), this one is cancelled, too; if it was
  * switched on and off again before, that is forgotten.  Fails if an execution is in progress in the background. */
@@ -91,8 +93,8 @@ STATUS_MUST_USE status api_check_idle(const oxla_run *run);
 void api_worker_destroy(api_worker *w);
 /* --- carried outputs (carry.c) --- */
 
-/* Return an index of run->carried: that of the output with this index, and that of the output that is carried in the
- * input with this index.  If there is none, they return the number of carried outputs. */
+/* Return the index in run->carried of the carried output that is the model's output `output`, or whose input is the
+ * model's input `input`.  If there is none, they return the number of carried outputs. */
 uint32_t api_carried_output(const oxla_run *run, size_t output);
 uint32_t api_carried_input(const oxla_run *run, size_t input);
 /* Returns true if the input is carried and its value is in memory of run->carried. */
@@ -104,8 +106,9 @@ void api_drop_carried(oxla_run *run, size_t input);
 STATUS_MUST_USE status api_place_carried(oxla_run *run);
 /* Makes carried outputs the values of their inputs.  Must be called after each execution. */
 void api_advance_carried(oxla_run *run);
-/* Sets run->outputs[k].data to a copy of carried output k, which has the shape *s.  The copy has no room to grow.  Does
- * nothing if there is a copy already. */
+/* Sets run->outputs[k].data to a copy of the model's output k, which is carried and has the shape *s.  The copy has no
+ * room to grow.  Does nothing if run->outputs[k].data is set already.  Fails if the caller has set the input anew,
+ * since the output's value is then lost. */
 STATUS_MUST_USE status api_pack_carried(oxla_run *run, uint32_t k, const shape *s);
 void api_free_carried(oxla_run *run);
 

@@ -240,8 +240,8 @@ typedef struct oxla_options {
   uint64_t cache_bytes;
   /* "tf32", "bf16" or "fp16": f32 operands of matrix products and convolutions may be rounded to that type; sums stay
    * f32.  CPUs have no tf32 and round to the others where this is measured to be faster; GPUs do it by tensor cores.
-   * "fp32" (default): nothing is rounded.  Other values are errors together with `exact`, and "bf16" and "fp16" also if
-   * nothing is measured (`tune` is "off", or `deterministic` is set). */
+   * "fp32" (default): nothing is rounded.  If `exact` is set, every value but "fp32" is an error.  If nothing is
+   * measured (`tune` is "off", or `deterministic` is set), "bf16" and "fp16" are errors. */
   const char *precision;
   oxla_log_fn *log; /* may be NULL */
   void *log_data;
@@ -351,9 +351,9 @@ void oxla_free(void *memory);
 
 /* --- checking: whether a model can be compiled --- */
 
-/* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The message names all
- * unsupported operators at once; otherwise it names the first thing that is wrong or unsupported, or an output whose
- * declared type or shape is not its actual one. */
+/* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  If operators are
+ * unsupported, the message names all of them.  Otherwise it names the first thing that is wrong or unsupported, or an
+ * output whose declared type or shape is not its actual one. */
 oxla_error *oxla_check(oxla_model *model);
 
 /* Receives a finding: the index of the node in the graph, OXLA_INVALID_MODEL or OXLA_UNSUPPORTED, and the reason, a
@@ -447,23 +447,25 @@ void oxla_free_output(oxla_model *model, void *data);
 
 /* --- device memory: inputs and outputs that are not copied through the host --- */
 
-/* Returns the device in whose memory the model computes.  For backends on the host it is OXLA_DEVICE_HOST,
- * and the device's memory is the host's; the functions below work for these, too. */
+/* Returns the device in whose memory the model computes.  For backends on the host it is OXLA_DEVICE_HOST, and the
+ * device's memory is the host's: oxla_set_device_input then does exactly what oxla_set_input does, and
+ * oxla_set_device_output what oxla_set_output does. */
 oxla_error *oxla_model_device(const oxla_model *model, oxla_device *out);
 
-/* Do what oxla_set_input and oxla_set_input_at do, for data in the memory of the model's device, which must
- * be complete when an execution begins.  At a multiple of 64 bytes it is used in place.  The contents are not
- * read before the execution, so an input that decides sizes (OXLA_ABOUT_VALUE) must be in host memory;
- * oxla_keep_inputs leaves data on the device where it is.  Both functions are refused for inputs of carried
- * outputs. */
+/* Do what oxla_set_input and oxla_set_input_at do, for data in the memory of the model's device.  The data must be
+ * complete when an execution begins.  At a multiple of 64 bytes it is used in place.  If the device is not the host:
+ * the contents are not read before the execution, so an input that decides sizes (OXLA_ABOUT_VALUE) must be in host
+ * memory; oxla_keep_inputs does not copy such data; and an input of a carried output (oxla_options.carried) cannot be
+ * set by these functions. */
 oxla_error *oxla_set_device_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                                   const void *data);
 oxla_error *oxla_set_device_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                                      const void *data);
 /* Do what oxla_set_output and oxla_set_output_at do, for `data` in the memory of the model's device.  If `data` is
  * NULL, the output is written to device memory of the run: oxla_get_output returns its address, until oxla_set_output
- * is called. The output is complete when the execution is over.  An execution fails with OXLA_UNSUPPORTED if the
- * output's size is not known before it, or if `data` is the memory of an input that the output is not an update of. */
+ * is called. The output is complete when the execution is over.  If the device is not the host, an execution fails with
+ * OXLA_UNSUPPORTED if the output's size is not known before it, or if `data` is the memory of an input and the output
+ * is not that input with some elements updated. */
 oxla_error *oxla_set_device_output(oxla_run *run, const char *name, void *data, size_t bytes);
 oxla_error *oxla_set_device_output_at(oxla_run *run, size_t index, void *data, size_t bytes);
 
@@ -539,9 +541,10 @@ typedef enum oxla_profile_format {
 } oxla_profile_format;
 
 /* Waits until the program is tuned (oxla_await_tuned), executes the run `warm_up` times, then `runs` times (at least
- * once) with a clock around each step, measures the machine for some tenths of a second, and sets *text to the report,
- * which the caller frees with oxla_free.  Other executions are not slowed down.  Each execution replaces inputs whose
- * memory is that of outputs (oxla_set_output). */
+ * once, and at most 10000 times) with a clock around each step, measures the machine for some tenths of a second, and
+ * sets *text to the report, which the caller frees with oxla_free.  Other executions are not slowed down.  Each
+ * execution replaces inputs whose memory is that of outputs (oxla_set_output).  But outputs are not carried to the next
+ * execution (oxla_options.carried). */
 oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text);
 
 /* --- versions: what this library is --- */

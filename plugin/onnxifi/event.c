@@ -141,7 +141,7 @@ onnxStatus onnxWaitEvent(onnxEvent event) {
   return waited == IFI_SIGNALLED ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_INVALID_EVENT;
 }
 
-/* Marks the event as abandoned unless a run will signal it: otherwise others could wait for it without end. */
+/* An event that no run will signal is marked as abandoned, so that those who wait for it do not wait without end. */
 onnxStatus onnxReleaseEvent(onnxEvent event) {
   ifi_event *e = ifi_handle_take(event, IFI_EVENT);
   if (!e) {

@@ -35,8 +35,8 @@ const ifi_abi ifi_the_abi = {
     .fills_batches = true,
 };
 
-/* Graphs are always compiled ahead of time, so AOT changes nothing.  Instrumenting nodes is not supported, since a
- * trace has no times of nodes. */
+/* AOT changes nothing: a graph whose shapes are fixed is compiled by onnxInitGraph in any case, and others cannot be.
+ * Instrumenting nodes is not supported, since a trace has no times of nodes. */
 static onnxStatus check_properties(const uint64_t *list) {
   for (; list && *list != ONNXIFI_GRAPH_PROPERTY_NONE; list++) {
     if (*list != ONNXIFI_GRAPH_PROPERTY_AOT) {

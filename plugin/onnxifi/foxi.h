@@ -55,8 +55,8 @@ typedef onnxStatus(ONNXIFI_ABI *onnxExtensionFunctionPointer)(void);
 
 /* --- exported: the functions of onnxifi.h whose arguments differ here --- */
 
-/* Like onnxInitGraph of ONNXIFI 1.0.  Quantised and offline weights are refused; maxSeqLength and deferredWeightReader
- * are not used. */
+/* Like onnxInitGraph of ONNXIFI 1.0.  The property AOT changes nothing, and AUTO_INSTRUMENT_NODES is refused. Quantised
+ * and offline weights are refused, too; maxSeqLength and deferredWeightReader are not used. */
 ONNXIFI_FUNCTION(onnxInitGraph, onnxBackend backend, const uint64_t *auxPropertiesList, size_t onnxModelSize,
                  const void *onnxModel, uint32_t weightsCount, const foxiTensorDescriptorV1 *weightDescriptors,
                  onnxGraph *graph, uint32_t maxSeqLength, void *deferredWeightReader);

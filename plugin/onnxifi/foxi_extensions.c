@@ -9,7 +9,7 @@
 
 /* --- traces --- */
 
-/* Adds one trace event for the whole run. */
+/* Fills the list with one trace event for the whole run.  The list stays empty if there is no memory. */
 static void trace(void *data, uint64_t start, uint64_t end) {
   onnxTraceEventList *list = data;
   onnxTraceEvent **events = calloc(1, sizeof *events), *event = calloc(1, sizeof *event);

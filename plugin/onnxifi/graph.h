@@ -39,16 +39,17 @@ typedef struct ifi_io {
 } ifi_io;
 
 onnxStatus ifi_io_create(const ifi_graph *g, const ifi_list *inputs, const ifi_list *outputs, ifi_io **out);
-/* Runs the graph.  `message` has room for IFI_MESSAGE bytes and is set after a failure. */
+/* Runs the graph.  `message` has room for IFI_MESSAGE bytes; after a failure it says what failed, or is "". */
 onnxStatus ifi_io_execute(const ifi_graph *g, ifi_io *io, char *message);
 /* Drops a reference; NULL is allowed. */
 void ifi_io_release(ifi_io *io);
 
 /* --- runs --- */
 
-/* Called after a run, before its output event is signalled. */
+/* What is called after a run, before its output event is signalled.  It is not called if the input event was abandoned,
+ * since nothing is run then. */
 typedef struct ifi_completion_callback {
-  void (*ran)(void *data, uint64_t start, uint64_t end); /* microseconds since the epoch */
+  void (*ran)(void *data, uint64_t start, uint64_t end); /* may be NULL; times in microseconds since the epoch */
   void *data;
 } ifi_completion_callback;
 

@@ -49,7 +49,7 @@ static onnxStatus versions(onnxBackendInfo type, char *text, size_t size) {
   return s;
 }
 
-/* Returns SUCCESS and a text, or FALLBACK if this information is not a text. */
+/* Returns SUCCESS and a text, or FALLBACK if this information is not a text.  Other statuses are failures. */
 static onnxStatus text_info(const ifi_id *id, onnxBackendInfo type, char *text, size_t size) {
   switch (type) {
     case ONNXIFI_BACKEND_NAME: snprintf(text, size, "%s", id->name); return ONNXIFI_STATUS_SUCCESS;

@@ -80,7 +80,7 @@ const ifi_id *ifi_id_of(onnxBackendID id);
 /* Returns the options with which models are loaded for a backend: which one it is, and the processor to compile for. */
 oxla_options ifi_options_for(const ifi_id *id);
 
-/* How much a backend does in a second, a processor on all its cores; 0 if it is not known. */
+/* How much a backend can do in a second; 0 means that it is not known.  A CPU is measured with all its cores. */
 typedef struct ifi_rates {
   uint64_t macs;  /* multiply-adds of f32 */
   uint64_t bytes; /* read from memory */

@@ -143,7 +143,9 @@ static onnxStatus check(const ifi_graph *g, const side *in, const side *out) {
 
 /* --- inputs --- */
 
-/* Returns the client's data or, for an ifi_fill, the larger array to which the data is copied before each run. */
+/* Returns the client's data.  But if dims[0] is larger than the first dimension of the client's array, makes an
+ * ifi_fill and returns the larger array to which the data is copied before each run; NULL if there is no memory for it.
+ */
 static const void *input_data(ifi_io *io, const onnxTensorDescriptorV1 *d, const int64_t *dims) {
   const void *given = (const void *)(uintptr_t)d->buffer;
   if (d->dimensions == 0 || (uint64_t)dims[0] == d->shape[0]) {

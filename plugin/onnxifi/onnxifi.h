@@ -258,7 +258,8 @@ ONNXIFI_FUNCTION(onnxSetGraphIO, onnxGraph graph, uint32_t inputsCount, const on
 #endif
 /* Begins a run on a thread of the graph, and returns at once.  The run waits for inputFence->event, and signals
  * outputFence->event, which this function creates, when it has ended, also if it has failed.  Returns UNIDENTIFIED_NAME
- * if the graph has no inputs and outputs (onnxSetGraphIO).  If the run cannot be begun, outputFence->event is NULL. */
+ * if the graph has no inputs and outputs (onnxSetGraphIO).  If the run cannot be begun although `graph`, both pointers
+ * and tags, and outputFence->type are valid, outputFence->event is set to NULL. */
 ONNXIFI_FUNCTION(onnxRunGraph, onnxGraph graph, const onnxMemoryFenceV1 *inputFence, onnxMemoryFenceV1 *outputFence);
 /* Waits for the graph's runs to end, and releases the graph. */
 ONNXIFI_FUNCTION(onnxReleaseGraph, onnxGraph graph);

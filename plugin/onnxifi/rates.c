@@ -17,8 +17,8 @@ static const char NEGATE[] =
     "  }\n"
     "}\n";
 
-/* Returns the number after "name" in the part of the text that begins with "roofline".  It has a decimal point in any
- * locale. */
+/* Returns the number that follows `name` in the part of the text that begins with "roofline", or 0 if there is none.
+ * The number has a decimal point in any locale. */
 static double number_of(const char *text, const char *name) {
   const char *at = strstr(text, "\"roofline\"");
   at = at ? strstr(at, name) : NULL;

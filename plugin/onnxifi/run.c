@@ -93,8 +93,9 @@ void ifi_graph_stop(ifi_graph *g) {
 
 /* --- the interface --- */
 
-/* Appends a job.  Jobs may wait for events in any order, so each gets a thread of its own.  Returns false if
- * no thread can be started.  The caller holds the lock. */
+/* Appends a job.  Jobs may wait for events in any order, so each needs a thread of its own: a thread is started if
+ * there are not more idle threads than jobs that wait for one.  Returns false if that fails.  The caller holds the
+ * lock. */
 static bool add_job(ifi_graph *g, ifi_job *job) {
   if (g->n_jobs >= g->n_idle && !start_thread(g)) {
     return false;

@@ -16,7 +16,8 @@ static onnxStatus unsupported(oxla_subject about) {
   }
 }
 
-/* Returns the status for arguments that do not fit together, or `otherwise`. */
+/* Returns the status for arguments that do not fit together, or `otherwise` if the error is about none of type, shape
+ * and name. */
 static onnxStatus mismatch(oxla_subject about, onnxStatus otherwise) {
   return about == OXLA_ABOUT_TYPE    ? ONNXIFI_STATUS_MISMATCHING_DATATYPE
          : about == OXLA_ABOUT_SHAPE ? ONNXIFI_STATUS_MISMATCHING_SHAPE

@@ -5,8 +5,9 @@
  * the node is the largest such number.  A path that leaves the taken nodes of a level comes back to taken nodes only at
  * a higher level, so the taken nodes of one level are convex: they are a partition.
  *
- * Whether nodes can be taken is found by importing them, not by a list of operators: first the graph as a whole, then
- * each partition, until all of them can be imported. */
+ * Whether nodes can be taken is found by importing them, not by a list of operators.  Each partition is imported as a
+ * model.  The nodes that cannot be imported are not taken, which changes the partitions, so they are imported again,
+ * until no further node is given up, at most MOST_ROUNDS times. */
 #include <search.h>
 #include <stdlib.h>
 #include <string.h>
@@ -15,9 +16,9 @@
 
 enum { MOST_ROUNDS = 8 };
 /* Entering a partition takes some microseconds.  ENOUGH_NODES nodes are worth that in any case, since each costs ONNX
- * Runtime about a microsecond.  Fewer nodes are worth it only if their work is at least ENOUGH_WORK steps of some
- * tenths of a nanosecond.  For the estimate of the work (add_work), an unknown dimension counts as OPEN_SIZE, and each
- * element of a contraction as PRODUCTS_EACH steps. */
+ * Runtime about a microsecond.  Fewer nodes are worth it only if they are the whole graph, or if their work is at least
+ * ENOUGH_WORK steps of some tenths of a nanosecond.  For the estimate of the work (add_work), an unknown dimension
+ * counts as OPEN_SIZE, and each element of a contraction as PRODUCTS_EACH steps. */
 enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH = 64 };
 
 /* A value and where it comes from. */

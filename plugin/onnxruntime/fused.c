@@ -99,7 +99,7 @@ static void give_back(fused *f, idle_run *r) {
   pthread_mutex_unlock(&f->lock);
 }
 
-/* Sets the inputs.  Sets *sizes to a hash of their sizes, unless it is NULL. */
+/* Sets the inputs of `run`.  Sets *sizes to a hash of their sizes, unless `sizes` is NULL. */
 static OrtStatus *set_inputs(const fused *f, OrtKernelContext *context, oxla_run *run, uint64_t *sizes) {
   uint64_t hash = 0;
   for (size_t k = 0; k < f->n_inputs; k++) {
@@ -185,8 +185,8 @@ static OrtStatus *compute_with(const fused *f, OrtKernelContext *context, idle_r
 
 /* --- verification --- */
 
-/* Runs the reference model, if there is one.  This must be done before the run that it verifies, since that may write
- * outputs over inputs. */
+/* Runs the reference model, if there is one, and sets *out to its run.  Must be called before the run whose results are
+ * compared with those of the reference, since that run may write outputs over inputs. */
 static OrtStatus *run_reference(const fused *f, OrtKernelContext *context, oxla_run **out) {
   if (!f->reference) {
     return NULL;

@@ -88,7 +88,7 @@ void ort_node_free(ort_node *n);
 OrtStatus *ort_graph_read(const ort_provider *p, const OrtGraph *graph, ort_graph *out);
 void ort_graph_free(ort_graph *g);
 OrtStatus *ort_value_name(const ort_provider *p, const OrtValueInfo *value, const char **out); /* NULL gives "" */
-/* An array of ONNX Runtime, or what is known about one; a size is -1 if only a run determines it. */
+/* An array of ONNX Runtime, or what is known about one before a run; a size is -1 if it is not known. */
 typedef struct ort_array {
   int type;    /* the number in TensorProto.DataType */
   bool ranked; /* whether rank and dims are known */
@@ -100,7 +100,8 @@ typedef struct ort_array {
 /* Gets the element type as a number of TensorProto.DataType; 0 if it is not known or the value is not an array. */
 OrtStatus *ort_value_type(const ort_provider *p, const OrtValueInfo *value, int *type);
 
-/* Gets the element type and sizes, without data.  *known is false if the value is not an array. */
+/* Gets the element type and sizes, without data.  Sets *known to false if the value has no known type or is not an
+ * array. */
 OrtStatus *ort_value_shape(const ort_provider *p, const OrtValueInfo *value, ort_array *out, bool *known);
 
 typedef struct ort_values {
@@ -177,12 +178,14 @@ OrtStatus *ort_model_write(const ort_provider *p, const ort_graph *g, const ort_
 
 /* --- what the provider does --- */
 
-/* Sets *ok to whether a node can be passed to onnx-xla.  It must be possible to write it as a NodeProto; arrays of the
- * types of its inputs, outputs and values in bodies must have the same layout in ONNX Runtime and in onnx-xla; and it
- * must not be of the domain com.microsoft, whose operators are not in ONNX.  In support.c. */
+/* Sets *ok to whether a node can be passed to onnx-xla.  It must be possible to write it as a NodeProto.  Arrays of the
+ * types of its inputs and outputs must have the same layout in ONNX Runtime and in onnx-xla; only constants may be of
+ * other types, but not strings.  The domain must not be com.microsoft, whose operators are not in ONNX.  It must
+ * be possible to import all nodes of its bodies.  If p->early is true, its bodies must not read values from outside of
+ * them.  In support.c. */
 OrtStatus *ort_node_crosses(const ort_provider *p, const ort_node *n, bool *ok);
-/* Imports the chosen nodes as one model.  Clears taken[] for the nodes that cannot be imported; *n_found is their
- * number. */
+/* Imports the nodes k with chosen[k] as one model.  Clears taken[k] of those that cannot be imported, and sets *n_found
+ * to the number of entries that were true before and are cleared. */
 OrtStatus *ort_support(const ort_provider *p, const ort_graph *g, const bool *chosen, bool *taken, size_t *n_found);
 OrtStatus *ort_claim(ort_provider *p, const OrtGraph *graph, OrtEpGraphSupportInfo *support); /* claim.c */
 OrtStatus *ort_compile(ort_provider *p, const OrtGraph *graph, const OrtNode *node, OrtNodeComputeInfo **out,

@@ -185,9 +185,9 @@ static void put_type(pb_writer *w, const ort_array *x) {
   pb_put_message(w, VALUE_TYPE, &all);
 }
 
-/* Writes an input or output, with its type if that is known and `typed` is set.  If the rank of a body's
- * output is unknown and may be 0, it is written as 0: a loop without iterations then collects an empty list,
- * as in ONNX Runtime. */
+/* Writes an input or output, with its type if the type is known and `typed` is set.  A typed output is an output of a
+ * body.  Versions of ONNX Runtime without tells_ranks say rank 0 both for a scalar and for an unknown rank; such an
+ * output is written as a scalar.  A loop without iterations then collects an empty list, as in ONNX Runtime. */
 static OrtStatus *put_value(const ort_provider *p, pb_writer *w, uint32_t field, const OrtValueInfo *value,
                             bool typed) {
   const OrtTensorTypeAndShapeInfo *info;
@@ -266,8 +266,8 @@ static OrtStatus *add_weight(const ort_provider *p, ort_weights *w, const OrtVal
 }
 
 /* Returns true if several elements may be packed in a byte in ONNX Runtime's arrays and in models: for the types with
- * less than 8 bits, and for all types that are newer than int4.  In the arrays of oxla_constant elements are never
- * packed. */
+ * less than 8 bits, and for all types that are newer than int4.  Constants of these types are written into the model
+ * whatever their size, since in the arrays of oxla_constant elements are never packed. */
 static bool is_packed(int type) { return type == OXLA_UINT4 || type == OXLA_INT4 || type > OXLA_INT4; }
 
 static OrtStatus *put_initializer(const ort_provider *p, pb_writer *w, const OrtValueInfo *info,

@@ -74,7 +74,8 @@ static initializer read_tensor(pb_cursor tensor) {
   return out;
 }
 
-/* Returns a tree of the model's initializers that have raw data, by name.  If there is no memory, some are missing. */
+/* Returns a tree of the model's initializers, by name.  The span `raw` of an initializer without raw data is empty.  If
+ * there is no memory, some are missing. */
 static void *list_initializers(ort_span file) {
   void *all = NULL;
   pb_cursor model = {file.bytes, file.bytes + file.n};

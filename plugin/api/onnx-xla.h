@@ -265,9 +265,10 @@ typedef struct oxla_options {
   /* Says when a program for one set of sizes is compiled and tuned (`tune`).  "auto" (default): in the background, with
    * low priority and while no execution is in progress.  The first execution does not wait for it.  If the model leaves
    * sizes open, one program serves all of them, and only sizes that come often get a program of their own.  Later
-   * executions use the tuned program, whose results may differ in the last digits.  "off": never.  "full": a program is
-   * compiled for each set of sizes before they first run, and the first of these programs is tuned.  If `tune` is
-   * "full", each set of sizes gets a program that is tuned before they first run, whatever this option says. */
+   * executions use the tuned program, whose results may differ in the last digits.  Nothing is done in the background
+   * if `tune` is "off", if a carried output grows (oxla_carried.axis), or for a .oxla file.  "off": never.  "full": a
+   * program is compiled for each set of sizes before they first run, and the first of these programs is tuned.  If
+   * `tune` is "full", each set of sizes gets a tuned program before they first run, whatever this option says. */
   const char *specialise;
   /* The limit, in megabytes of 2^20 bytes, for the programs that are kept for further executions: their code, steps,
    * memory of runs, and weights in forms that no other program uses.  Above the limit, the programs that were not used
@@ -529,9 +530,10 @@ oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */
 
-/* Waits until no program of the model is being tuned in the background (oxla_options.specialise).  If no program has
- * been tuned yet, one is tuned first, for the sizes of the last execution.  NULL is allowed.  Executions that begin
- * later use the tuned program, so a caller that measures times calls this after the first execution. */
+/* Waits until no program of the model is being tuned in the background.  If programs may be tuned in the background
+ * (oxla_options.specialise) but none has been tuned yet, one is tuned first, for the sizes of the last execution.
+ * Executions that begin later use the tuned program, so a caller that measures times calls this after the first
+ * execution.  NULL is allowed. */
 void oxla_await_tuned(oxla_model *model);
 
 typedef enum oxla_profile_format {

@@ -220,7 +220,8 @@ static OrtStatus *add_group(claim *c, OrtEpGraphSupportInfo *support, size_t lev
 
 /* --- graphs --- */
 
-/* Takes each node that holds a compiled model as a partition of its own.  Sets *any to true if there is such a node. */
+/* Takes each node that holds a compiled model as a partition of its own.  Sets *any to true if there is such a node;
+ * otherwise *any keeps its value. */
 static OrtStatus *claim_contexts(claim *c, OrtEpGraphSupportInfo *support, bool *any) {
   for (size_t k = 0; k < c->g.n_nodes; k++) {
     if (ort_is_context(c->p, &c->g.nodes[k])) {

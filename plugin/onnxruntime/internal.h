@@ -168,7 +168,8 @@ typedef struct ort_model_parts {
   const bool *chosen;
   size_t n_inputs, n_outputs, n_constants;
   const OrtValueInfo *const *inputs, *const *outputs, *const *constants;
-  /* constants of more than a few kilobytes become inputs, and are added to `weights` if that is not NULL */
+  /* whether constants of more than a few kilobytes become inputs, except those whose elements may be packed; they are
+   * then added to `weights`, if `weights` is not NULL */
   bool large_constants_are_inputs;
   bool is_body; /* outputs are written with their types, which loops without iterations need */
   ort_weights *weights;

@@ -145,9 +145,10 @@ static status read_results(walk *w, frame *f, const rt_origin *o) {
 /* Tells which elements of a result are defined. */
 typedef struct meaning {
   const hlo_instr *i;
-  int64_t front, line, step; /* for a sort, whose lines are the elements along the sorted dimension: how many
-                                elements at the beginning of a line are defined, the length of a line, and the
-                                distance of its elements */
+  /* For a sort: how many elements at the beginning of a line are defined, the length of a line, and the distance
+   * between its elements.  A line consists of the elements along the sorted dimension.  For others, all elements are
+   * defined. */
+  int64_t front, line, step;
 } meaning;
 
 static bool means_something(const void *data, uint32_t result, int64_t element) {

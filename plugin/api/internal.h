@@ -43,7 +43,7 @@ typedef struct api_carried {
    * before the first execution, and from the time when the caller sets the input until the next execution copies its
    * value. */
   session_output memory;
-  int64_t room; /* the extent of the memory along the dimension along which the output grows */
+  int64_t room; /* the extent of the memory along the dimension along which the output grows; 1 if it does not grow */
 } api_carried;
 
 struct oxla_run {
@@ -57,7 +57,7 @@ struct oxla_run {
   session_output *kept;             /* for each input the run's memory for a copy of its data (oxla_keep_inputs) */
   session_output *outputs;
   api_carried *carried; /* one for each carried output (session_carried) */
-  int64_t room;         /* session_inputs.room */
+  int64_t room;         /* the room of carried outputs that grow, which the session raises (session_inputs.room) */
   bool resized;         /* whether shapes of carried inputs have changed since `compiled` was looked up */
   memory_span *spans;   /* scratch memory of check_memory in run.c: a span for each input and output */
   bool executed; /* whether `outputs` has the results of the last execution; false again when an input gets another

@@ -193,7 +193,8 @@ static LLVMValueRef apart(const emit_ir *w, const emit_gemm *g, LLVMValueRef p, 
 }
 
 /* If the distance between rows of A, or between vectors of B, is not a constant, a block keeps a pointer to every third
- * of them, and reaches the two after it by adding the distance once and twice.  Addresses of x86-64 hold such sums. */
+ * of them.  It reaches the two after it by adding the distance once or twice, which an address operand of x86-64 can
+ * do. */
 enum { POINTER_ROWS = 3, MOST_POINTERS = (EMIT_GEMM_ROWS + POINTER_ROWS - 1) / POINTER_ROWS };
 
 /* The state of a block's loops: pointers into A and B; the offset in the memory that is prefetched (NULL means that
@@ -278,7 +279,8 @@ static void get_position(position *p, const LLVMValueRef *values) {
   p->place = p->place ? values[p->n_a + p->n_b] : NULL;
 }
 
-/* Writes the loop over k in [from, to), of which an iteration handles `unroll`; to - from is a multiple of `unroll`. */
+/* Writes the loop over k in [from, to), of which an iteration handles `unroll`; to - from is a multiple of `unroll`.
+ * `runs` promises that there is at least one iteration. */
 static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMValueRef to, int unroll, bool runs,
                 position *p, LLVMValueRef *sums) {
   int n = g->tile.rows * g->tile.vectors;

@@ -121,7 +121,8 @@ int emit_gemm_dot4_offset(const emit_target *t, dtype bytes);
 /* Returns emit_fetch.lines for `blocks` blocks of this size that together prefetch the next panels of B, which are as
  * large as those that the blocks read. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);
-/* Writes the loop over k.  If g->fetch is used, g->k must be a constant. sums[rows * vectors] are input and output. */
+/* Writes the loop over k.  If B has small integers, or if g->fetch is used, g->k must be a constant.  sums[rows *
+ * vectors] are input and output. */
 void emit_gemm_block(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
 
 /* One of the loops over the products of a sum: it has n iterations; a and b are the distances in A and in B from one

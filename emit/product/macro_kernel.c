@@ -7,9 +7,11 @@
 typedef struct macro_kernel {
   const emit_ir *w;
   LLVMValueRef parameters[EMIT_MACRO_PARAMETERS];
-  LLVMValueRef rung_number, rung, rows;       /* the rung, its entries in the record, the rows of its blocks */
+  /* The number of the rung, the address of its entries in the record, and the rows of its blocks. */
+  LLVMValueRef rung_number, rung, rows;
   LLVMValueRef micro, b, first_column, width; /* the column of blocks that is being computed */
-  LLVMValueRef outer, a, row;                 /* the iteration of the loops around the blocks; its A and rows */
+  /* The iteration of the loops around the blocks; the address in A and the row of C at which it begins. */
+  LLVMValueRef outer, a, row;
 } macro_kernel;
 
 static LLVMValueRef number_of(const macro_kernel *m, int entry) {

@@ -153,7 +153,8 @@ static bool convolution_fits(const hlo_instr *i) {
 }
 
 /* Returns how far the windows reach along spatial dimension d, counted from the beginning of the padding.  If the
- * result's size is not a constant, there may be no windows; the reach is then 0 and not negative. */
+ * result's size is not a constant, it may be 0, for which the formula may give a negative number, so the reach is made
+ * at least 0. */
 static dim reach_of(const hlo_instr *i, int d) {
   dim_table *t = i->parent->module->dims;
   dim y = i->shapes[0].dims[1 + d];
@@ -372,8 +373,8 @@ static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks,
 /* Returns how many cache lines of the next panels to prefetch at a time, or 0.  B usually comes from memory, and a
  * product with few rows would wait for it. */
 static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
-  /* With more rows than this, waiting for B takes less than 1 % of the time: memory brings an element in the time of
-   * about 100 multiplications. */
+  /* Memory brings an element of B in the time of about 100 multiplications, so with more rows than this, B comes in
+   * less than a tenth of the time of the product. */
   enum { FEW_ROWS = 1024 };
   int64_t b = p->columns * emit_product_sums(NULL, p) * (int64_t)dtype_bytes((dtype)p->type);
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
@@ -447,7 +448,7 @@ static void bound_steps(dim_table *t, emit_product *p, const emit_product_option
 
 /* Returns the largest number of rows in a block.  Rows whose distance is a multiple of 4096 bytes fall into the same
  * set of the first-level cache, so a block of more such rows than the set has ways would be much slower.  If the
- * distance is not a constant, each row needs a pointer in a register. */
+ * distance is not a constant, pointers to the rows take registers, too (gemm.c). */
 static int most_rows(const emit_product *p) {
   enum { SAME_LINES = 4096, WAYS = 6, POINTERS = 8 };
   dim step = p->n_rows ? p->rows[p->n_rows - 1].a : 0;

@@ -83,8 +83,8 @@ typedef struct emit_product {
   /* Whether the rows are divided like a ladder (emit_row_cut), by functions that many kernels share.  It is so if the
    * number of rows of the innermost loop is not a constant, or where emit_product_options.ladder asks for it. */
   int64_t ladder;
-  /* Smaller blocks of a ladder, the higher ones first, for the rows that are left.  They are wider, so that they keep
-   * the processor as busy as the largest ones. */
+  /* Smaller blocks of a ladder, the higher ones first, for the rows that are left.  They are usually wider than the
+   * largest ones, so that they keep the processor as busy.  An entry with 0 rows is not used. */
   emit_product_block lower[EMIT_PRODUCT_LOWER];
   int64_t packing; /* an emit_packing */
   /* How many blocks a step of the grid computes along rows and along columns, if all extents of C are constants. */
@@ -112,8 +112,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p);
  * false if its columns are not evenly spaced, or if its dimensions make too many loops. */
 bool emit_product_of_dot(const hlo_instr *dot, const dim *xs, const dim *ys, emit_product *p);
 /* Appends l as the innermost loop of the nest levels[*n].  If l and the loop that was innermost before can be one loop
- * (because their strides in A and, with merge_b, in B fit), they are merged instead.  Returns false if there are too
- * many loops. */
+ * (because their strides in A and, with merge_b, in B fit), they are merged instead.  A loop of one iteration is left
+ * out.  Returns false if there are too many loops. */
 bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, bool merge_b);
 
 /* The arguments of emit_product_choose.  rows, vectors and lanes are the size of a block; 0 means the size that

@@ -157,7 +157,7 @@ static LLVMValueRef block_vector(emit_product_kernel *k, hlo_value v, LLVMValueR
 }
 
 /* Sets zeros[v] to the vector that is subtracted from the weights of column vector v after their conversion to f32
- * (emit_small.zero): the zero points of the weights, the offset that packing added, and EMIT_SMALL_BASE. */
+ * (emit_small.zero): the sum of the weights' zero points, the offset that packing added, and EMIT_SMALL_BASE. */
 static void find_zeros(emit_product_kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column,
                        LLVMValueRef *zeros) {
   const emit_ir *w = k->w.e.w;
@@ -373,8 +373,9 @@ LLVMValueRef emit_product_micro_kernel(emit_product_kernel *k, int64_t rows, int
 
 /* --- what blocks need --- */
 
-/* Sets k->sums, the loops over s (the products of a sum), with the strides of B as it lies in memory or, if it is
- * packed, of its panels.  Quantised weights have loops of their own (sum_quantized). */
+/* Sets k->b_type, k->b_vector and k->sums: the loops over s (the products of a sum), with the strides of B as it lies
+ * in memory or, if it is packed, of its panels.  For quantised weights k->sums is not set, since they have loops of
+ * their own (sum_quantized). */
 static void set_sums(emit_product_kernel *k) {
   const emit_product *p = k->p;
   bool panels = p->packing != EMIT_B_PLAIN;

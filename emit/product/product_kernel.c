@@ -32,7 +32,8 @@ typedef struct kernel {
   emit_product_kernel k;
   emit_product_grid grid;
   parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
-  /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on. */
+  /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on.  column_blocks is NULL if the extents
+   * of C are not all constants. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
   /* For a ladder: the entries of its macro-kernel's record, NULL for those that are not used, and the record's
    * address. */

@@ -18,8 +18,8 @@
 typedef struct emit_attention {
   emit_product qk, pv;      /* qk is the product q k', pv is the product of the exponentials with v */
   int64_t q_at, k_at, v_at; /* where q, k and v begin in the operands, in elements */
-  int64_t n_out; /* the number of entries of `out`, one for each batch dimension of the result, outermost first; member
-                    `a` of an entry is the dimension's stride in the result */
+  int64_t n_out; /* the number of entries of `out`, one for each batch dimension of the result (or for several that can
+                    be one loop), outermost first; member `a` of an entry is the dimension's stride in the result */
   emit_level out[EMIT_PRODUCT_LEVELS];
   int64_t out_row; /* the distance between rows of the result; the elements of a row are contiguous */
   int64_t batches, rows, keys, width;

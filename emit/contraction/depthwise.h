@@ -11,8 +11,8 @@
  * Bytes (u8 or s8 inputs, s8 weights) are converted to f32 when they are loaded, since sums of so few products of bytes
  * are exact in f32.  The sums are converted to s32, unless the epilogue starts by converting them to f32.
  *
- * The number of images and their sizes may be arguments of the kernel.  If the length of rows is one, a shared function
- * (depthwise_internal.h) computes rows and calls the kernel's epilogue.
+ * The number of images and their sizes may be arguments of the kernel.  If the length of the rows is such an argument,
+ * a shared function (depthwise_internal.h) computes the rows and calls the kernel's epilogue.
  *
  * At most two of the spatial dimensions may have an extent other than 1.  Products are always added in the order of the
  * taps, so that a result's bits depend neither on the tiles nor on the number of threads.

@@ -268,9 +268,9 @@ static void write_keys(emit_flash *f) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* Returns the number by which the values of a row are multiplied at the end.  It is NaN if the shift is infinite, since
- * the exponentials of the scores minus the shift are NaN, too.  It is 0 if there are no keys, so that the result is
- * 0. */
+/* Returns the number by which the values of a row are multiplied at the end.  It is NaN if the shift is infinite, as
+ * the difference of a score and the shift is in the module's own operations.  It is 0 if there are no keys, so that the
+ * result is 0. */
 static LLVMValueRef inverse_of(emit_flash *f, LLVMValueRef row) {
   emit_element *e = &f->w.e;
   const emit_ir *w = e->w;

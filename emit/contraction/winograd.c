@@ -192,8 +192,8 @@ static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch)
   g->w->info->grid = emit_winograd_all_tiles(table(g), p);
 }
 
-/* Returns the cost of a phase in nanoseconds, from the number of elements that it transforms and the number of its
- * multiplications. */
+/* Returns the cost in nanoseconds of a phase or, unless p->phased, of the one fused kernel: from the number of elements
+ * that are transformed and the number of multiplications. */
 static double cost_of(dim_table *t, const emit_winograd *p, uint32_t phase) {
   double tiles = emit_likely_size(t, emit_winograd_all_tiles(t, p)) * (double)emit_winograd_products(p);
   double c = (double)p->channels, k = (double)p->outputs;

@@ -1,7 +1,7 @@
 /* winograd.h - convolutions of stride 1 by Winograd's minimal filtering algorithm, channels last.
  *
  * An output tile of m x m positions of a convolution with r x r taps is computed from a x a input positions, where a =
- * m + r - 1: with matrices of small constants, y = A'[(G w G') .  (B' x B)]A, where . multiplies elementwise.  Summed
+ * m + r - 1: with matrices of small constants, y = A'[(G w G') . (B' x B)]A, where . multiplies elementwise.  Summed
  * over the channels, the elementwise products are a*a matrix products of [tiles x C] by [C x K], which take a*a /
  * (m*m*r*r) of the multiplications of the direct algorithm: 1/4 for F(4,3), 1/2.25 for F(2,3).  A dimension with one
  * tap is not transformed (m = r = 1), so 1-D convolutions are a special case.  Their tiles may be longer, since the
@@ -49,7 +49,8 @@ typedef struct emit_winograd_parts {
  * (emit_winograd_choose_like); the writer computes them again from the instruction (emit_winograd_set_sizes). */
 typedef struct emit_winograd {
   dim in[2], out[2], tiles[2], batch; /* `tiles` are those of one image */
-  dim v_plane, m_plane; /* distances in V and M (above), in elements, between two of the a*a matrices (planes) */
+  /* The distances in V and in M (above), in elements, from one of the a*a matrices (planes) to the next. */
+  dim v_plane, m_plane;
   int64_t m[2], r[2], low[2];
   int64_t spatial, channels, outputs; /* spatial is the number of spatial dimensions of the arrays, 1 or 2 */
   int64_t weights;                    /* which operand is the weights; the kernels read them packed */
@@ -63,8 +64,8 @@ typedef struct emit_winograd {
   int64_t on_the_fly, workers; /* whether weights are transformed on the fly; if so, the number of steps of the grid */
   int64_t chunk, share; /* on the fly: the number of channels whose weights are transformed at once (a chunk), and the
                            number of tiles that are then multiplied by them (a share, which is a multiple of `rows`) */
-  int64_t u_plane;      /* with the on-the-fly transform: the distance in elements between two of the a*a matrices of
-                           transformed weights of a chunk; each is [chunk][panel] */
+  int64_t u_plane;      /* with the on-the-fly transform: the distance in elements from one of the a*a matrices of
+                           transformed weights of a chunk to the next; each is [chunk][panel] */
 } emit_winograd;
 
 /* The options of the kernels that the caller chooses. */

@@ -68,8 +68,8 @@ static void spread(int64_t size, int64_t r, float *x, int64_t step) {
   }
 }
 
-/* Computes the u of kernel w, as emit_winograd_transform_weights does for several: the numbers are OUTPUTS elements
- * apart. */
+/* Transforms the weights w of one output and channel to u, as the kernels do on the fly.  The numbers in u are OUTPUTS
+ * elements apart. */
 static void transform_on_the_fly(const emit_winograd *p, const float *w, float *u) {
   int64_t a[] = {emit_winograd_size(p, 0), emit_winograd_size(p, 1)};
   float numbers[NUMBERS];

@@ -141,8 +141,9 @@ emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
  *
  *     void epilogue(buffers, args, line, image, row, column, rows, columns, output)
  *
- * The epilogue is for the vector of outputs from number `output` on, of rows x columns positions from (row, column) on;
- * its values are in `line`, whose rows have m[1] vectors. */
+ * For `finish`, the columns of M are the outputs [from, to).  For `fused`, M follows V in memory.  The epilogue is for
+ * the vector of outputs from number `output` on, at rows x columns positions from (row, column) on; its values are in
+ * `line`, whose rows have m[1] vectors. */
 extern const emit_shared winograd_transform, winograd_finish, winograd_fused;
 
 /* The entries of the record.  The entry after one of a dimension (such as WINOGRAD_TILES) is that of the second

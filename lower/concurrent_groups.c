@@ -45,7 +45,8 @@ static lower_time time_of_body(const lower_backend *b, const hlo_computation *bo
   return sum;
 }
 
-/* Returns the estimated time of an instruction.  For a conditional it is the time of the branch that takes longest. */
+/* Returns the estimated time of an instruction.  For a conditional it is the time of the branch that takes longest, for
+ * a loop that of ROUNDS iterations. */
 static lower_time time_of(const lower_backend *b, const hlo_instr *i) {
   lower_time sum = {0, 0};
   if (!hlo_is_control(i)) {
@@ -108,8 +109,8 @@ static void bring_operands(const search *s, hlo_instr *at, const hlo_instr *i) {
   }
 }
 
-/* Finds the members of the group that begins with `first`.  Returns the number of members, or 1 if a group would not be
- * faster. */
+/* Finds the members of the group that begins with `first`.  Sets members[] and returns their number.  Returns 1 if a
+ * group would not be faster. */
 static uint32_t find_members(const search *s, hlo_instr *first, hlo_instr **members) {
   lower_time e;
   uint32_t n = 0;

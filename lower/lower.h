@@ -16,7 +16,7 @@ struct size_table; /* lower/sizes.h */
 enum { LOWER_FORK_NANOSECONDS = 700 };
 
 /* The estimated nanoseconds that an instruction takes on one thread (serial), and on all threads if nothing else runs
- * (alone).  A negative time means that the instruction must not run at the same time as others. */
+ * (alone).  A negative `serial` means that the instruction must not run at the same time as others. */
 typedef struct lower_time {
   double serial, alone;
 } lower_time;
@@ -38,8 +38,8 @@ typedef struct lower_backend {
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
-  /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  It is the
-   * thunk's buffer behind the results.  NULL means that no instruction needs scratch memory. */
+  /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  The scratch
+   * memory is the thunk's buffer behind the results.  NULL means that no instruction needs scratch memory. */
   dim (*scratch)(void *data, const hlo_instr *i);
   /* Returns the estimated time of `i`, which is not control flow.  If the member is NULL, all instructions run one
    * after the other. */
@@ -51,7 +51,7 @@ typedef struct lower_backend {
   /* as in rt_compile_options: no result may share an operand's buffer, and may_share is not called */
   bool out_of_place;
   rt_origins *origins; /* as in rt_compile_options */
-  /* whether to fill rt_report.buffers, and to check that values whose buffers overlap may share memory */
+  /* whether to fill rt_report.buffers, and to run the long check of the buffers (hlo_check_buffers) */
   bool keep_text;
   /* The pool in which large constants are registered (weight_pool.h); NULL means that the program owns them. */
   const struct rt_sharing *sharing;
@@ -71,7 +71,8 @@ arena *lower_arena(const lower_context *c);
 /* Appends a thunk to the current sequence.  Its buffers are those of i's operands, then those of its results, then the
  * scratch memory. */
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
-/* Like lower_thunk, with buffer b in place of operand k.  The program need not contain that operand. */
+/* Like lower_thunk, with buffer b in place of operand k.  If that operand is a constant that no other thunk reads, the
+ * program does not contain it. */
 rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t k, rt_buffer b);
 /* Appends a thunk without buffers; lower_add_buffer adds them. */
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);

@@ -35,7 +35,7 @@ static dim width_of(const hlo_attention *a) {
   return shape_dim_product(dims_of(a), s, s->rank - n, s->rank);
 }
 
-/* Returns true if all values are floats that are computed in the same type, and sets it. */
+/* Returns true if all values are floats that are computed in the same type, and sets *out to that type. */
 static bool has_type(const hlo_attention *a, dtype *out) {
   const dtype types[] = {hlo_type(hlo_result(a->qk, 0)),
                          hlo_type(a->scores),

@@ -35,8 +35,8 @@ enum {
 
 /* The config. */
 typedef struct emit_block_attention {
-  int64_t rows;   /* of a group: 1, 2 or 4; 1 if there are several parts */
-  int64_t keys;   /* of a thread in a tile: 1, 2 or 4 */
+  int64_t rows;   /* the number of rows of a group: 1, 2 or 4; 1 if there are several parts */
+  int64_t keys;   /* the number of keys of a thread in a tile: 1, 2 or 4 */
   int64_t parts;  /* a power of 2, at most EMIT_ATTENTION_GROUPS */
   int64_t splits; /* how many blocks share the keys of the same rows: a power of 2, at most EMIT_MOST_PARTS */
   int64_t mma;    /* whether tensor cores compute both products; `rows` is then EMIT_ATTENTION_MMA_ROWS, `keys` is

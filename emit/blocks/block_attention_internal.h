@@ -15,7 +15,7 @@ enum {
   EMIT_ATTENTION_VALUES = 32  /* the most values that a thread adds up, or pairs of values if tensor cores multiply */
 };
 
-/* What follows from the attention and its config.  All but the type are numbers of elements. */
+/* What follows from the attention and its config.  Sizes and distances are counted in elements. */
 typedef struct emit_attention_tile {
   emit_block_attention c;
   dtype type;            /* the type in which the kernel computes */
@@ -88,9 +88,10 @@ LLVMValueRef emit_attention_operand(emit_attention_block *k, const hlo_instr *do
                                     emit_pos sum);
 /* Returns true if neighbouring elements of the operand in memory belong to neighbouring positions in the sum. */
 bool emit_attention_has_sums_innermost(const hlo_instr *dot, uint32_t operand);
-/* Returns the products of the thread's rows of q and keys, [row][key]. */
+/* Sets scores[] to the products of the thread's rows of q and its keys, [row][key]. */
 void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores);
-/* Adds the values of the tile's keys times the weights, which are [row][key] of the thread. */
+/* Adds to values[] the rows of v for the tile's keys, each times its weight.  weights[] has those of the thread,
+ * [row][key]. */
 void emit_attention_values(emit_attention_block *k, const LLVMValueRef *weights, LLVMValueRef *values);
 
 /* --- block_attention_mma.c --- */

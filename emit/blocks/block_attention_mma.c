@@ -39,7 +39,7 @@ void emit_attention_mma_begin(emit_attention_block *k) {
 typedef struct array {
   const hlo_instr *dot;
   uint32_t operand;
-  bool lines_are_sums; /* v, whose lines are keys */
+  bool lines_are_sums; /* whether a sum runs over the lines: only for v, whose lines are keys */
   LLVMValueRef memory, first;
   dim lines;             /* the number of lines */
   int64_t of_tile;       /* the number of the tile's lines, which begin with line number `first` */

@@ -7,7 +7,7 @@
 #include "emit/element/elementwise.h"
 #include "emit/kernel/block.h"
 
-/* A stage has the factors for 16 or 32 products of each sum, and a block mostly waits for stages.  A part should take
+/* A stage has the factors for 8 to 64 products of each sum, and a block mostly waits for stages.  A part should take
  * longer than storing and adding the parts, which takes some microseconds; that a part of 256 products does so is an
  * estimate, which was not measured. */
 int64_t emit_choose_parts(double blocks, double sums) {

@@ -188,7 +188,7 @@ bool emit_has_tile_copies(const emit_element *e, const emit_tile_geometry *g, ui
   return *across || emit_neighbouring_sums(g, operand) % n == 0;
 }
 
-/* Returns the last number from which on `n` ones are left of `total`. */
+/* Returns total - n, the last position from which on n positions are left. */
 static LLVMValueRef last_of(const emit_indexer *x, dim total, int64_t n) {
   return LLVMBuildNSWSub(x->w->builder, emit_size(x, total), emit_i64(x->w, n), "");
 }

@@ -64,9 +64,9 @@ LLVMValueRef emit_tile_factor_address(emit_element *e, const emit_tile_geometry 
 
 /* Factors that are copied to shared memory as they are, EMIT_TILE_COPY bytes at a time (emit_copy_begin). */
 enum { EMIT_TILE_COPY = 16 };
-/* Returns true if factors of `type` can be copied: the operand is loaded, is not converted and not overwritten, and so
- * many bytes lie next to each other.  Sets *across to whether these belong to neighbouring rows or columns, at one
- * position in the sum; otherwise they belong to one row or column. */
+/* Returns true if factors of `type` can be copied: the target has copies, the operand is loaded, is not converted and
+ * not overwritten, and EMIT_TILE_COPY bytes of factors lie next to each other.  Sets *across to whether these belong to
+ * neighbouring rows or columns, at one position in the sum; otherwise they belong to one row or column. */
 bool emit_has_tile_copies(const emit_element *e, const emit_tile_geometry *g, uint32_t operand, dtype type,
                           bool *across);
 /* Begins a copy of the factors from position `sum` in the sum of row or column `position` on to the address `to`. Rows,

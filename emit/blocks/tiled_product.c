@@ -118,8 +118,8 @@ typedef struct kernel {
   const emit_ir *ir;
   emit_tile_geometry g;
   emit_tile tile;
-  dtype type;          /* of the sums */
-  LLVMTypeRef element; /* of a factor */
+  dtype type;          /* the type of the sums */
+  LLVMTypeRef element; /* the type of a factor */
   LLVMValueRef thread;
   emit_tile_step step;
   emit_sum_part own; /* the positions in the sum that the block adds up */
@@ -217,7 +217,7 @@ static place copied_place(const kernel *k, const side *s) {
 static void copy_side(kernel *k, const side *s, LLVMValueRef first_sum, LLVMValueRef stage) {
   const emit_ir *ir = k->ir;
   bool across = s->transport == COPY_ACROSS;
-  int64_t n = s->extent * k->tile.sums / COPIED; /* of all threads */
+  int64_t n = s->extent * k->tile.sums / COPIED; /* the number of copies of all threads */
   LLVMBasicBlockRef after =
       n < THREADS ? emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, k->thread, emit_i64(ir, n))) : NULL;
   uint32_t mark = emit_table_mark(k->w.e.x.table);

@@ -17,7 +17,7 @@
 #include "emit/kernel/compile.h"
 
 /* The threads of a block are EMIT_TILE_SIDE rows of EMIT_TILE_SIDE threads. */
-enum { EMIT_TILE_SIDE = 16, EMIT_TILE_MOST = 8 /* rows and columns of a thread */ };
+enum { EMIT_TILE_SIDE = 16, EMIT_TILE_MOST = 8 /* the most rows, and the most columns, of a thread */ };
 
 /* The config.  `rows` and `columns` are those of a thread; a block's tile has EMIT_TILE_SIDE times as many of each.
  * All threads bring equally many factors of each side, so rows * sums and columns * sums must be at least 16. */

@@ -15,7 +15,7 @@ enum { SMALL_CONSTANT = 64 };
 bool lower_is_embedded(const hlo_instr *i, uint32_t operand) {
   const literal *l = hlo_literal(i->operands[operand]);
   bool list = l && dtype_is_int((dtype)l->shape.type) && shape_bytes(&l->shape) <= SMALL_CONSTANT;
-  bool lifted = l && i->op == HLO_FUSION && l->shape.rank == 0; /* hlo/passes/fusion/lift_scalars.c */
+  bool lifted = l && i->op == HLO_FUSION && l->shape.rank == 0; /* see hlo/passes/fusion/lift_scalars.c */
   return list || (l && !lifted && literal_is_splat(l));
 }
 

@@ -85,7 +85,7 @@ static bool group_tile_of(emit_attention_tile *t) {
   const emit_block_attention *c = &t->c;
   t->threads = EMIT_ATTENTION_THREADS;
   t->lanes = EMIT_ATTENTION_LANES;
-  t->row_step = EMIT_ATTENTION_GROUPS / c->parts; /* the groups with rows of their own */
+  t->row_step = EMIT_ATTENTION_GROUPS / c->parts; /* the number of groups that have different rows */
   t->rows = t->row_step * c->rows;
   t->keys = c->parts * EMIT_ATTENTION_LANES * c->keys;
   t->chunk = t->sums % CHUNK == 0 || t->sums % CHUNK > CHUNK / 2 ? CHUNK : CHUNK / 2;

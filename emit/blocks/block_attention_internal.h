@@ -61,8 +61,9 @@ typedef struct emit_attention_block {
   LLVMValueRef q_words[EMIT_ATTENTION_SCORES]; /* for tensor cores: the lane's words of the warp's rows of q */
 } emit_attention_block;
 
-/* The sums of a thread's rows.  The largest scores and what is subtracted from scores (hlo_attention's shift) are the
- * same in all lanes of a group; the sum of the exponentials is that of the thread's keys. */
+/* What a thread keeps of its rows: the largest score, the number that is subtracted from the scores (hlo_attention's
+ * shift), the sum of the exponentials, and the sums of the values.  The first two are the same in all lanes that have
+ * the row; `total` is only the sum for the thread's keys. */
 typedef struct emit_attention_rows {
   LLVMValueRef most[EMIT_ATTENTION_ROWS], shift[EMIT_ATTENTION_ROWS], total[EMIT_ATTENTION_ROWS];
   LLVMValueRef values[EMIT_ATTENTION_VALUES]; /* [row][strip], vectors of columns */

@@ -10,10 +10,10 @@
 
 enum {
   TILE_ROWS = 48,        /* the approximate number of rows of a tile, which share a copy of a block of keys */
-  TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take about 32 KB of stack each */
+  TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take at most 32 KB of stack each */
   BLOCK_VECTORS = 2,     /* the vectors of a row of a register block */
   BLOCK_ROWS = 12,       /* the most rows of a register block */
-  PANEL_ELEMENTS = 8192, /* the copy of a block of k takes about 32 KB of stack */
+  PANEL_ELEMENTS = 8192, /* the copy of a block of k takes about 32 KB of stack, up to 64 KB for wide heads */
   WIDEST = 512,          /* a limit for the sizes of a head, so that all memory fits on a small stack */
 };
 

@@ -215,7 +215,7 @@ static void put_rungs(kernel *x) {
   put(x, EMIT_RECORD_N_RUNGS, emit_i64(x->k.w.e.w, n));
 }
 
-/* Puts the loops over the products of a sum, and those around the blocks. */
+/* Puts the loops over the products of a sum, and the loops around the blocks, into the record. */
 static void put_loops(kernel *x) {
   const emit_product_kernel *k = &x->k;
   const emit_row_cut *r = &k->rows;

@@ -11,7 +11,7 @@
 #include "hlo/analysis/queries.h"
 
 enum {
-  SHARED_BYTES = 48 << 10, /* what every GPU has for a block */
+  SHARED_BYTES = 48 << 10, /* the shared memory that every GPU has for a block */
   WIDEST = 1024,           /* the largest head */
   MOST_PARTS = EMIT_ATTENTION_GROUPS
 };
@@ -96,7 +96,7 @@ static bool group_tile_of(emit_attention_tile *t) {
   t->staged = staged_elements(t);
   int64_t weights = EMIT_ATTENTION_GROUPS * c->rows * EMIT_ATTENTION_LANES * c->keys;
   int64_t bytes = (t->rows * t->padded + weights + t->staged) * (int64_t)dtype_bytes(t->type);
-  bytes += c->splits > 1 ? (int64_t)sizeof(int32_t) : 0; /* emit_is_last_block */
+  bytes += c->splits > 1 ? (int64_t)sizeof(int32_t) : 0; /* for emit_is_last_block */
   return c->rows * t->strips * t->vector <= EMIT_ATTENTION_VALUES && bytes <= SHARED_BYTES;
 }
 

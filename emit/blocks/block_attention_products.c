@@ -93,7 +93,7 @@ typedef struct part {
   const hlo_instr *dot;
   int64_t columns, pitch;
   bool columns_first; /* whether neighbouring threads load neighbouring columns, not keys */
-  LLVMValueRef first; /* the column at which it begins */
+  LLVMValueRef first; /* the column at which the part begins */
 } part;
 
 /* Returns the element at a key of the tile and a column of the part.  Keys and columns beyond the end are replaced by

@@ -27,7 +27,7 @@ enum {
 
 typedef struct plan {
   dim lines, n, wanted;
-  int64_t room; /* how many items a list in shared memory has */
+  int64_t room; /* how many items fit into a list in shared memory */
   bool fits, front;
   uint32_t merges;
   uint32_t threads; /* the number of threads in a block that sorts */

@@ -18,13 +18,14 @@ enum {
   EMIT_MMA_SIDE = 16,                                      /* a fragment's rows or columns */
   EMIT_MMA_MOST_SIDE = 128,                                /* the most rows or columns of a block's tile */
   EMIT_MMA_LEAST_THREADS = 64,
-  EMIT_MMA_MOST_CHUNKS = EMIT_MMA_MOST_SIDE * EMIT_MMA_CHUNKS / EMIT_MMA_LEAST_THREADS /* of a side, for each thread */
+  /* The most chunks of a side that a thread brings. */
+  EMIT_MMA_MOST_CHUNKS = EMIT_MMA_MOST_SIDE * EMIT_MMA_CHUNKS / EMIT_MMA_LEAST_THREADS
 };
 
 /* How a thread brings factors to shared memory. */
 typedef enum emit_mma_transport {
-  EMIT_MMA_SINGLE,     /* it loads and stores them one by one */
-  EMIT_MMA_ALONG_SUMS, /* it loads all of a chunk as a vector */
+  EMIT_MMA_SINGLE,     /* it loads the factors of a chunk one by one */
+  EMIT_MMA_ALONG_SUMS, /* it loads the factors of a chunk as a vector */
   EMIT_MMA_ACROSS,     /* it loads factors of neighbouring rows or columns as vectors, which fill several chunks */
   EMIT_MMA_COPY_ALONG, /* it has chunks copied as they are (emit_copy_begin) */
   EMIT_MMA_COPY_ACROSS /* the same, for chunks of neighbouring rows or columns, at one position in the sum */

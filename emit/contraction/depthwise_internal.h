@@ -16,7 +16,7 @@ enum { DEPTHWISE_MOST_TAPS = 16 }; /* the most taps along a dimension */
 typedef struct depthwise_code {
   dtype type, input; /* as in emit_depthwise */
   int64_t group;
-  int64_t taps, stride, dilation; /* of positions in a row */
+  int64_t taps, stride, dilation; /* those along a row */
   int lanes, vectors;
 } depthwise_code;
 

@@ -75,7 +75,7 @@ bool emit_depthwise_of(const hlo_instr *i, emit_depthwise *d) {
   bool fits = bytes || (emit_gemm_takes(t) && hlo_type(c->operands[0]) == t && hlo_type(c->operands[1]) == t);
   fits = fits && convolution_geometry(c, d);
   d->type = bytes ? DTYPE_F32 : t;
-  const int64_t exact = 512; /* the number of products of two bytes whose sum f32 holds exactly */
+  const int64_t exact = 512; /* a number of products of two bytes whose sum f32 always holds exactly */
   return fits && (!bytes || d->taps[0] * d->taps[1] * d->group <= exact);
 }
 

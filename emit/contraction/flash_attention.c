@@ -9,7 +9,7 @@
 #include "emit/element/view.h"
 
 enum {
-  TILE_ROWS = 48,        /* the approximate number of rows of a tile, which share a copy of a block of keys */
+  TILE_ROWS = 48,        /* the largest number of rows of a tile, which share a copy of a block of keys */
   TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take at most 32 KB of stack each */
   BLOCK_VECTORS = 2,     /* the vectors of a row of a register block */
   BLOCK_ROWS = 12,       /* the most rows of a register block */

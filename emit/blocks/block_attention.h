@@ -23,8 +23,8 @@
 #include "emit/kernel/compile.h"
 #include "hlo/analysis/attention.h"
 
-/* A block has EMIT_ATTENTION_GROUPS groups of EMIT_ATTENTION_LANES threads.  A group computes some rows of the tile for
- * some of its keys: `parts` groups share the keys of the same rows. */
+/* A block has EMIT_ATTENTION_GROUPS groups of EMIT_ATTENTION_LANES threads.  A group computes some rows of a tile for
+ * some keys of the tile: `parts` groups share the keys of the same rows. */
 enum { EMIT_ATTENTION_GROUPS = 16, EMIT_ATTENTION_LANES = 16 };
 
 enum {

@@ -100,7 +100,7 @@ void emit_attention_values(emit_attention_block *k, const LLVMValueRef *weights,
 /* Sets which rows and keys the thread has, and allocates shared memory. */
 void emit_attention_mma_begin(emit_attention_block *k);
 void emit_attention_mma_load_rows(emit_attention_block *k);
-/* Updates the rows for a tile of keys. */
+/* Updates *rows for a tile of keys. */
 void emit_attention_mma_add_keys(emit_attention_block *k, emit_attention_rows *rows);
 
 /* --- block_attention_softmax.c --- */

@@ -245,7 +245,7 @@ static void store_weights(const emit_attention_block *k, const LLVMValueRef *wei
 }
 
 void emit_attention_values(emit_attention_block *k, const LLVMValueRef *weights, LLVMValueRef *values) {
-  store_weights(k, weights); /* others read them behind the first barrier */
+  store_weights(k, weights); /* other threads read them after the first barrier */
   for (int64_t j = 0; j < k->t.strips; j++) {
     const part p = {k->a.pv, k->t.strip, k->t.strip, !emit_attention_has_sums_innermost(k->a.pv, 1),
                     emit_i64(k->ir, j * k->t.strip)};

@@ -139,7 +139,8 @@ static int64_t likely_positions(const dim_table *dims, const emit_depthwise *d) 
 }
 
 int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vectors) {
-  enum { INPUTS = 3, WEIGHTS = 5 }; /* the registers for input vectors, and the most for the weights of a vector */
+  /* The registers for input vectors, and the most registers for the weights of one vector of channels. */
+  enum { INPUTS = 3, WEIGHTS = 5 };
   return min_i64((t->registers - INPUTS - min_i64(taps, WEIGHTS) * vectors) / vectors, EMIT_GEMM_SUMS / vectors);
 }
 
@@ -155,7 +156,8 @@ static int64_t usual_width(int64_t n, int64_t most) {
 
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads) {
-  enum { LONGEST = 4096 }; /* the most multiplications in straight code */
+  /* The most multiplications of vectors in the code for a row of taps, which has no loop in a tile. */
+  enum { LONGEST = 4096 };
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {

@@ -277,8 +277,7 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
   return true;
 }
 
-/* Adds a step to the call, but not the array that the step reads.  Returns false if the library cannot compute the step
- * after those before. */
+/* Adds a step to the call, but not the array that it reads.  Returns false if the library cannot compute it there. */
 static bool count_step(cpu_contraction *c, const step *s) {
   if (s->is_convert) {
     return add_conversion(c, s->to);
@@ -304,8 +303,7 @@ static step activation_step(const hlo_activation *a) {
 }
 
 /* Sets *out to the step that follows *x if all users of *x belong to it: an activation of several operations, or one
- * operation.  Sets *x to the result of that step.  Returns false if there is no such step, or if the library cannot
- * compute it. */
+ * operation.  Sets *x to its result.  Returns false if there is no such step, or none that the library computes. */
 static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step *out) {
   hlo_activation a;
   if (hlo_find_activation(*x, scope_splat, &s, &a)) {
@@ -334,8 +332,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
   return last->is_post_op && count_step(&c, last);
 }
 
-/* Returns true if the contraction needs a generated kernel, since no library may be called or since sizes are
- * arguments. */
+/* Returns true if the contraction needs a generated kernel: no library may be called, or sizes are arguments. */
 static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
   return about->options->own_kernels || emit_takes_sizes(contraction);
 }

@@ -205,8 +205,7 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
   return hlo_binary(b, HLO_MUL, hlo_broadcast(b, number, *hlo_shape(sums), NULL), sums);
 }
 
-/* Returns sum((x - zero) * w) in s32.  Returns no value if the zero point or the padding does not allow that, or if the
- * target does not compute this contraction in bytes. */
+/* Returns sum((x - zero) * w) in s32, or no value if zero point, padding or target do not allow that in bytes. */
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const weights *w) {
   const hlo_target *target = b->pass->target;
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
@@ -285,8 +284,7 @@ static void add_bound(affine *f, hlo_op op, double at) {
   f->bounds[f->n_bounds++].at = at;
 }
 
-/* If *v is bounded by a maximum, a minimum or a clamp, adds the bounds to f, sets *v to the bounded operand, and
- * returns true. */
+/* Returns true if *v is bounded by a maximum, minimum or clamp.  Adds the bounds to f; *v becomes what is bounded. */
 static bool take_bounds(affine *f, hlo_value *v) {
   hlo_along low, high;
   const hlo_instr *i = v->def;
@@ -310,8 +308,7 @@ static bool take_bounds(affine *f, hlo_value *v) {
   return false;
 }
 
-/* If *v is `op` of a value and constants (one number, or one for each position along a dimension), sets *v to that
- * value and *constants to the constants, and returns true. */
+/* Returns true if *v is `op` of a value, which *v becomes, and one constant or a list of them along a dimension. */
 static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   for (uint32_t k = 0; v->def->op == op && k < 2; k++) {
     if (hlo_along_of(v->def->operands[k], constants) && hlo_along_is_const(constants)) {
@@ -489,8 +486,7 @@ static hlo_value dequantize(hlo_builder *b, hlo_value q, const hlo_quantized *x,
   return hlo_binary(b, HLO_MUL, hlo_convert(b, v, DTYPE_F32), stretch(b, scale, DTYPE_F32, s, axis));
 }
 
-/* Returns true if scale and zero point are both one number or both lists along one dimension, and the arrays that hold
- * them have no further elements. */
+/* Returns true if scale and zero point are both one number, or both a list along the same dimension, and no larger. */
 static bool is_tidy(const hlo_quantized *x) {
   const hlo_along *both[] = {&x->scale, &x->zero};
   for (int k = 0; k < 1 + x->has_zero; k++) {
@@ -510,9 +506,8 @@ static hlo_value again(hlo_builder *b, const hlo_instr *i, const hlo_value *oper
   return made ? hlo_result(made, 0) : (hlo_value){0};
 }
 
-/* Returns true if i computes the maximum of each window, and the largest of the bytes q in a window stands for the
- * largest number.  For this the scale must be a positive constant, and no window may consist of padding only.  Dilated
- * windows are not considered. */
+/* Returns true if i computes the maximum of windows, and the largest of the bytes q stands for the largest number: the
+ * scale is a positive constant, no window consists of padding only, and none is dilated. */
 static bool is_max_pool(const hlo_instr *i, const hlo_quantized *x) {
   if ((hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX || !hlo_along_is_const(&x->scale) ||
       !(hlo_along_at(&x->scale, 0) > 0)) {

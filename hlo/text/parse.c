@@ -1,6 +1,5 @@
 /* parse.c - the parser; text.h describes the format.  The text is not trusted: sizes are checked before memory is
- * allocated, only expressions of dimensions are read by recursion, to a limited depth, and hlo_verify checks the
- * result. */
+ * allocated, recursion is for expressions of dimensions only and limited, and hlo_verify checks the result. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -443,8 +442,7 @@ static status read_size_of(parser *p, const value_list *roots, size_list *sizes)
   return NULL;
 }
 
-/* Reads " carried in PARAMETER" or " carried in PARAMETER:AXIS to LENGTH" after a root of the entry, if it is there;
- * then sets *any to true. */
+/* Reads " carried in PARAMETER[:AXIS to LENGTH]" after a root of the entry and sets *any, if that text is there. */
 static status read_carried(parser *p, hlo_carried *c, bool *any) {
   int64_t axis = -1;
   *c = (hlo_carried){.parameter = -1, .axis = -1};

@@ -488,8 +488,7 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
   return NULL;
 }
 
-/* Binds a program for all sizes to these shapes.  If the program does not serve them, *out stays as it is and *refused
- * becomes the reason. */
+/* Binds a program for all sizes to these shapes.  If it does not serve them, sets only *refused, to the reason. */
 static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out,
                        status *refused) {
   rt_binding *b = NULL;

@@ -177,8 +177,9 @@ typedef struct onnx_segment {
 
 /* Imports as many of the nodes that have not run yet as possible.  If a node needs the content of an array whose
  * content is not known, the array's `asked` is set and the node is deferred; the caller should import again with that
- * array known.  With `signature`, all inputs of the graph become parameters, in order, even those that are known, and
- * if no node is deferred, all outputs become results, in order. */
+ * array known.  With `signature`, f must be the frame of a graph.  Then all inputs of the graph that are arrays of the
+ * frame become parameters, in order, even those that are known; and if the segment completes the frame, all outputs
+ * become results, in order. */
 STATUS_MUST_USE status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval,
                                            onnx_segment *out);
 

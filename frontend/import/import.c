@@ -302,9 +302,10 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
   return true;
 }
 
-/* Decides whether the import of a function's body continues after a node of it failed, which it does only if findings
- * are listed.  If so, makes the node's outputs poison values and returns true.  In bodies of Loop, Scan and If it
- * returns false: they may be imported in several ways until one succeeds, so a failure in them is not final. */
+/* If the import of a function's body can go on after this node of it failed, makes the node's outputs poison values and
+ * returns true.  It can go on only if the frame lists findings, and if the node has requirements or its failure can be
+ * listed.  Inside of a body of Loop, Scan or If it cannot: such a body may be imported in several ways until one
+ * succeeds, so a failure in it is not final. */
 static bool go_on_without(onnx_scope *s, const Onnx__NodeProto *node, status failed) {
   onnx_importer *im = s->importer;
   onnx_requirements *w = &im->requirements;

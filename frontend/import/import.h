@@ -16,8 +16,8 @@ typedef struct onnx_dim_binding {
   int64_t value;
 } onnx_dim_binding;
 
-/* How the import uses the content of an input, on which sizes depend (the shape of a Reshape, the axes of a reduction).
- */
+/* How the import uses the content of an input.  Sizes may depend on that content, for example if the input is the shape
+ * of a Reshape or the axes of a reduction. */
 typedef enum onnx_content {
   ONNX_CONTENT_UNUSED,
   ONNX_CONTENT_CONSTANT,
@@ -57,8 +57,8 @@ typedef struct onnx_import_options {
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and do not make the import
    * fail.  An input whose shape is not given then counts as missing, and nodes that read it are deferred. */
   onnx_findings *findings;
-  /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions by which these
-   * definitions replace them (symbolic.h). */
+  /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions to which this list
+   * defines them to be equal (symbolic.h).  The sizes that the other options give are then hints. */
   const onnx_definitions *symbols;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
@@ -70,7 +70,7 @@ typedef struct onnx_import_options {
 STATUS_MUST_USE status onnx_import(arena *a, const onnx_model *m, const onnx_import_options *options, hlo_module **out,
                                    bool *complete);
 
-/* Imports the frame of the main graph, which onnx_frame_main has made with these options, as onnx_import does. */
+/* Does what onnx_import does, with a frame of the main graph that onnx_frame_main has made with the same options. */
 STATUS_MUST_USE status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_options *options,
                                          hlo_module **out, bool *complete);
 
@@ -79,9 +79,9 @@ STATUS_MUST_USE status onnx_import_frame(arena *a, const onnx_frame *f, const on
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
                                        onnx_frame **out);
 
-/* Returns the declared type of an input or output of the graph.  Dimensions without a value become symbolic dimensions
- * in `dims`, with a new name if the model does not name them.  The shape's kind is SHAPE_UNRANKED if the model declares
- * no rank. */
+/* Returns the declared element type and dimensions of an input or output of the graph.  Dimensions without a value
+ * become symbolic dimensions in `dims`, with a new name if the model does not name them.  The shape's kind is
+ * SHAPE_UNRANKED if the model declares no rank. */
 STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out);
 
 typedef struct onnx_node onnx_node;

@@ -196,8 +196,8 @@ static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   return x;
 }
 
-/* Checks the integers of a constant against limits, some of which are symbolic.  Guards state that the smallest and the
- * largest integer are within the limits. */
+/* Checks the integers of a constant against limits, some of which are symbolic.  Where that is not proven for all
+ * sizes, guards state that the smallest and the largest integer are within the limits. */
 static status check_known(const onnx_node *n, const literal *l, const char *what, uint32_t count, const dim *limits,
                           bool from_end) {
   dim_table *t = onnx_dims(n);
@@ -225,8 +225,8 @@ static bool are_constants(uint32_t n, const dim *dims) {
   return k == n;
 }
 
-/* Returns true if 0 is within all limits.  Elements beyond the sizes of dynamic dimensions are replaced by 0 before a
- * check.  If a limit is 0, there is no check. */
+/* Returns true if 0 is less than all limits.  Before a check, inside_sizes replaces elements beyond the sizes of
+ * dynamic dimensions by 0, which would fail the check of a limit of 0; onnx_check then makes no check. */
 static bool zero_fits(const onnx_node *n, uint32_t count, const dim *limits) {
   bool fits = true;
   for (uint32_t k = 0; k < count && fits; k++) {

@@ -10,7 +10,8 @@
  * with hlo_convert(b, y, hlo_type(x)). */
 hlo_value onnx_widen(hlo_builder *b, hlo_value x);
 
-/* Returns input k, which must have one element, as a scalar. */
+/* Returns input k, which must have one element, as a scalar.  If it has another number of elements, the builder gets an
+ * error (hlo_fail), and the result has no def. */
 hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what);
 /* Return the number that the constant input k holds; it must have exactly one element. */
 STATUS_MUST_USE status onnx_const_int(const onnx_node *n, uint32_t k, const char *what, int64_t *out);
@@ -33,8 +34,8 @@ hlo_reducer onnx_reducer_for(dtype t, hlo_reducer r);
 hlo_value onnx_binary_scalar(hlo_builder *b, hlo_op op, hlo_value x, double scalar);
 hlo_value onnx_compare_scalar(hlo_builder *b, hlo_comparison c, hlo_value x, double scalar);
 
-/* Returns factor * d + term as a scalar of the type, computed in f64 and rounded once.  Numbers beyond 2^53 may be
- * inexact. */
+/* Returns factor * d + term as a scalar of the type; it is computed in f64 and then converted.  Numbers beyond 2^53 may
+ * be inexact. */
 hlo_value onnx_of_dim(hlo_builder *b, dtype type, dim d, double factor, double term);
 /* Returns an array like x, each element of which is d. */
 hlo_value onnx_dim_like(hlo_builder *b, hlo_value x, dim d);

@@ -32,8 +32,8 @@ static const literal *splat_literal(const onnx_node *n, hlo_value v) {
   return l;
 }
 
-/* Returns s, or the innermost scope around s, that has a computation of its own.  If there is none, returns the scope
- * of the main graph, or that of a function's body, from which nothing around it is visible. */
+/* Returns s, or the innermost scope around s, that has a computation of its own.  If there is none, returns the
+ * outermost scope that is visible from s: that of the frame or of a function's body. */
 static const onnx_scope *body_of(const onnx_scope *s) {
   while (!s->captures && s->outer) {
     s = s->outer;
@@ -80,10 +80,11 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
   }
 }
 
-/* If a required constant is computed from at most this many elements of inputs (such as a shape or a count), the import
- * computes it; the module is then valid only for these contents of the inputs.  If it is computed from more elements, a
- * segment computes it at run time: the contents of a large input differ from run to run, while the constant that is
- * computed from them is often the same, so a module for each content would rarely be used again. */
+/* If a required constant is computed from at most this many elements of inputs (such as a shape or a count), or is an
+ * input itself, the import computes it; the module is then valid only for these contents of the inputs.  If it is
+ * computed from more elements, a segment computes it at run time: the contents of a large input differ from run to run,
+ * while the constant that is computed from them is often the same, so a module for each content would rarely be used
+ * again. */
 enum { FEW = 16 };
 
 static bool computed_from_few(hlo_value v, const sources *s) {

@@ -36,12 +36,12 @@ static inline bool onnx_has_in(const onnx_node *n, uint32_t k) { return k < n->n
 bool onnx_has_out(const onnx_node *n, uint32_t k);
 
 /* Returns the value of input k, which must be a constant, because a size depends on it.  If it is not a constant, the
- * error is UNSUPPORTED and the requirement is noted (onnx_require_constant).  `what` is the standard's name of the
- * input, for messages. */
+ * error is UNSUPPORTED and the requirement is noted (onnx_require_constant).  If the input is absent, the error is
+ * INVALID_MODEL.  `what` is the standard's name of the input, for messages. */
 STATUS_MUST_USE status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, const literal **out);
-/* Notes that input k must be a constant; the node is imported again when the content is known.  The functions
- * onnx_const_* call this.  An importer that uses none of them must call onnx_require_constant before it returns the
- * error that the input is not a constant. */
+/* Notes that input k must be a constant, or pins the symbols of which it is computed (symbolic.h).  The node is
+ * imported again when the content is known.  The functions onnx_const_* call this.  An importer that uses none of them
+ * must call onnx_require_constant before it returns the error that the input is not a constant. */
 void onnx_require_constant(const onnx_node *n, uint32_t k);
 /* If input k is an array of the frame (an input of the model or a result of an earlier segment), or is computed from a
  * few elements of such arrays, notes that their contents are needed and returns true.  Once they are known, the import
@@ -54,7 +54,7 @@ bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
  * node's control flow, and each of its bodies segment by segment (frame.h). */
 void onnx_require_interpreter(const onnx_node *n);
 /* Returns the content of input k, a constant integer array of rank 0 or 1, as s64 values on the arena; errors are those
- * of onnx_const_literal. */
+ * of onnx_const_literal, and INVALID_MODEL if the constant is no such array. */
 STATUS_MUST_USE status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values,
                                        int64_t *count);
 STATUS_MUST_USE status onnx_const_floats(const onnx_node *n, uint32_t k, const char *what, const double **values,

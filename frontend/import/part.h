@@ -30,7 +30,8 @@ typedef struct onnx_part_value {
 } onnx_part_value;
 
 /* Returns the part as the bytes of a self-contained model file, on the arena.  `inputs` and `results` are in the order
- * of part->inputs and part->results.  A file of more than 64 MiB is UNSUPPORTED. */
+ * of part->inputs and part->results.  A file of more than 64 MiB is UNSUPPORTED, and so is a model of an IR version
+ * before 3. */
 STATUS_MUST_USE status onnx_part_pack(arena *a, const onnx_model *m, const onnx_part *part,
                                       const onnx_part_value *inputs, const onnx_part_value *results, uint8_t **bytes,
                                       size_t *size);

@@ -80,24 +80,28 @@ uint64_t onnx_node_hash(const Onnx__NodeProto *node);
  * constant if s has a computation of its own, otherwise `outer` itself. */
 hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer);
 void onnx_scope_define(onnx_scope *s, const char *name, hlo_value v);
-/* Returns "label: message" on the arena, with the labels of the enclosing function calls in front. */
+/* Returns "label: message" on the arena, with the labels of the enclosing function calls in front.  s must be the scope
+ * of the frame or of a function's body, and not be inside of a subgraph. */
 const char *onnx_describe_failure(const onnx_scope *s, const Onnx__NodeProto *node, status failed);
-/* Adds the failure of a node to onnx_frame.findings.  Returns false, and adds nothing, if the frame lists no findings
- * or if the failure does not mean that the model is invalid or unsupported.  The caller still owns the failure. */
+/* Adds the failure of a node of s, a scope as in onnx_describe_failure, to onnx_frame.findings.  Returns false, and
+ * adds nothing, if the frame lists no findings or if the failure does not mean that the model is invalid or
+ * unsupported.  The caller still owns the failure. */
 bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed);
 /* Returns true if the requirements say that the node needs contents of values, and not merely that it reads a result of
  * a deferred node. */
 bool onnx_requires_contents(const onnx_requirements *w);
 /* Looks a name up in the scope, its frame and the scopes around it.  Returns false if it is not defined, or, after
- * setting requirements.deferred, if a deferred node defines it. */
+ * setting requirements.deferred, if a deferred node defines it.  If it returns true, out->def may be NULL: the name is
+ * then an input of a function that the call leaves out, or looking it up failed and s->b->error is set. */
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* Looks the name up in the scope's frame and the frames around that, and defines it in the scope.  Returns false as
  * onnx_scope_lookup does. */
 bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out);
 
-/* Returns true if the node, or its body, reads a sequence of the frame.  If so, and if it is a function call or its row
- * of onnx_ops.def has `for_sequences`, it is host-interpreted.  If it were imported, its module would depend on the
- * length of the sequence and would have to be compiled again whenever a loop appends to the sequence. */
+/* Returns true if s is the scope of the frame, and the node or one of its bodies reads a sequence of the frame or of a
+ * frame around it.  If so, and if the node is a function call or its row of onnx_ops.def has `for_sequences`, it is
+ * host-interpreted.  If the node were imported, its module would depend on the length of the sequence and would have to
+ * be compiled again whenever a loop appends to the sequence. */
 bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node);
 
 STATUS_MUST_USE status onnx_import_node(onnx_scope *s, const Onnx__NodeProto *node);

@@ -157,7 +157,8 @@ bool onnx_sizes_gather(const onnx_node *n, onnx_sizes *out) {
   return true;
 }
 
-/* The rule of GatherND: `indices` may have dynamic dimensions, except for the last one; `data` must not. */
+/* The rule of GatherND: `indices` may have dynamic dimensions, except for the last one.  `data` must not have any, and
+ * the attribute batch_dims must be absent. */
 bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   int last = hlo_rank(n->in[1]) - 1;
   for (int d = 0; d < last; d++) {
@@ -280,9 +281,9 @@ static dim product_of(dim_table *t, int n, const dim *list) {
   return product;
 }
 
-/* The rule of Reshape: the new shape must keep the only dynamic dimension.  It must state that as -1, or as 0 (which
- * copies the dimension), and the product of the extents before it, and that of the extents after it, must be the same
- * as in the input. */
+/* The rule of Reshape: the data must have one dynamic dimension, and the new shape must keep it and be known.  It must
+ * state that dimension as -1, or as 0, which copies it (the attribute allowzero must be absent).  The product of the
+ * extents before it, and that of the extents after it, must be the same as in the input. */
 bool onnx_sizes_reshape(const onnx_node *n, onnx_sizes *out) {
   dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);

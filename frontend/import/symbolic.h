@@ -1,10 +1,10 @@
 /* symbolic.h - imports a model for any sizes: dimensions that the model leaves open stay symbols.
  *
  * Each symbol has a hint: the size that the dimension has in the run for which the model is imported.  Decisions that
- * depend on sizes are made for the hints and become guards of the module (base/dim/guard.h).  An importer that needs
- * constants pins the symbols on which they depend, which means that they are replaced by their hints.  An equation
- * among the guards (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that in the
- * end only inequalities and remainders (width % 8 = 0) are left. */
+ * depend on sizes are made for the hints and become guards of the module (base/dim/guard.h).  An importer that needs a
+ * constant pins the symbols on which it depends: the import is repeated with these symbols replaced by their hints.  An
+ * equation among the guards (batch = 1, total = past+seq) is a definition: the model is imported again with it, so that
+ * in the end only inequalities and remainders (width % 8 = 0) are left. */
 #ifndef FRONTEND_IMPORT_SYMBOLIC_H
 #define FRONTEND_IMPORT_SYMBOLIC_H
 
@@ -17,8 +17,8 @@ STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const
                                             onnx_definitions *definitions, hlo_module **out, bool *complete);
 
 /* Like onnx_import_segment without `signature`, but the open dimensions and elements of the frame's arrays become
- * symbols.  Their hints are the arrays' present sizes, or least_hint if these are smaller: a program for sizes of 0 or
- * 1 serves few others. */
+ * symbols.  Their hints are the arrays' present sizes, or least_hint where a size is smaller, since a program for a
+ * size of 0 or 1 is right for few other sizes. */
 STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                                 onnx_segment *out);
 

@@ -1,9 +1,9 @@
 /* attributes.h - typed access to the attributes of a node, and the node's name for messages.
  *
  * Every accessor returns the default if the attribute is absent and fails with STATUS_INVALID_MODEL if it has another
- * type.  An attribute that states no type and has no value is accepted as 0, or as an empty string or list.  Messages
- * name the attribute, and the caller adds the node's name (onnx_node_label).  Arrays and messages are borrowed from the
- * model. */
+ * type.  An attribute that states no type and has no value is accepted as 0, or as an empty string or list; where a
+ * tensor, a type or a graph is wanted, it is an error.  Messages name the attribute, and the caller adds the node's
+ * name (onnx_node_label).  Arrays and messages are borrowed from the model. */
 #ifndef FRONTEND_MODEL_ATTRIBUTES_H
 #define FRONTEND_MODEL_ATTRIBUTES_H
 
@@ -32,19 +32,20 @@ STATUS_MUST_USE status onnx_attr_float(const Onnx__NodeProto *node, const char *
 STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, const char *name, const char *def,
                                         const char **out);
 
-/* Return lists: *values is NULL and *n is 0 if the attribute is absent; use onnx_attr_has to tell absent from empty. */
+/* Set *values and *n to a list: *values is NULL and *n is 0 if the attribute is absent; use onnx_attr_has to tell
+ * absent from empty. */
 STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values, size_t *n);
 STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values, size_t *n);
 /* Returns NUL-terminated copies on the arena. */
 STATUS_MUST_USE status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name,
                                          const char *const **values, size_t *n);
 
-/* Return NULL in *out if the attribute is absent. */
+/* Set *out to NULL if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_tensor(const Onnx__NodeProto *node, const char *name, const Onnx__TensorProto **out);
 STATUS_MUST_USE status onnx_attr_sparse_tensor(const Onnx__NodeProto *node, const char *name,
                                                const Onnx__SparseTensorProto **out);
 STATUS_MUST_USE status onnx_attr_type_proto(const Onnx__NodeProto *node, const char *name, const Onnx__TypeProto **out);
-/* Returns a graph; unlike the functions above it fails if the attribute is absent. */
+/* Sets *out to a graph; unlike the functions above, it fails if the attribute is absent. */
 STATUS_MUST_USE status onnx_attr_graph(const Onnx__NodeProto *node, const char *name, const Onnx__GraphProto **out);
 
 /* Returns an error if the attribute is absent. */

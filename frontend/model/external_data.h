@@ -2,8 +2,8 @@
  *
  * A model may name any file.  Only regular files below its own folder are read, never through a symbolic link, and
  * never files with a second hard link.  The path is checked by the kernel while it opens the file (openat2), so nobody
- * can exchange a folder between a check and the opening.  On kernels without openat2, the components of the path are
- * opened one by one. */
+ * can exchange a folder between a check and the opening.  On kernels without openat2, each component of the path is
+ * opened relative to the one before, which is as safe. */
 #ifndef FRONTEND_MODEL_EXTERNAL_DATA_H
 #define FRONTEND_MODEL_EXTERNAL_DATA_H
 

@@ -38,7 +38,7 @@ const onnx_function *onnx_model_callee(const onnx_model *m, const Onnx__NodeProt
   return onnx_model_function(m, node->domain, node->op_type, node->overload);
 }
 
-/* A function as a node of the call graph. */
+/* A node of the call graph: a function or the main graph, which has no `f.proto`. */
 typedef struct call_info {
   onnx_function f;   /* must be the first member, since m->functions points to it and `collect` casts it back */
   uint32_t *callees; /* the indices of the called functions, one entry for each call */
@@ -182,8 +182,8 @@ static bool has_reference(const Onnx__NodeProto *node) {
   return false;
 }
 
-/* Returns a copy of the attribute to which `reference` refers, with the name that it has in the node; NULL in *out if
- * neither the call nor the function's defaults have it. */
+/* Sets *out to a copy of the attribute to which `reference` refers, renamed to reference->name.  Sets *out to NULL if
+ * neither the call nor the function's defaults have that attribute. */
 static status bind_reference(arena *a, const onnx_function *f, const Onnx__NodeProto *call,
                              const Onnx__AttributeProto *reference, Onnx__AttributeProto **out) {
   const char *name = reference->ref_attr_name;

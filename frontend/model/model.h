@@ -2,13 +2,15 @@
  * import as an HLO module comes after that (frontend/import/import.h).
  *
  * Importers may rely on these properties of a loaded model and need not check them again:
- * - every string is valid UTF-8 without NUL and never a NULL pointer, except that doc_string may have any bytes;
- *   protobuf messages nest at most 100 deep;
+ * - every field of type string is valid UTF-8 without NUL and never a NULL pointer, except that doc_string may have any
+ *   bytes (so may the string values of attributes, which are fields of type bytes); protobuf messages nest at most 100
+ *   deep;
  * - the domain "ai.onnx" is spelled "" in nodes, functions and opset imports; the IR version, and the opset version of
  *   that domain, are not newer than those that this program knows;
  * - every domain that a node uses is imported by its model or function, unless the node calls a function;
- * - in every graph and function, names are defined once (a subgraph may shadow an outer name), every node input that is
- *   not "" is defined, and node[] is in dependency order (loading sorts it if it is not);
+ * - in every graph and function, names are defined once (an input may have an initializer, and a subgraph may shadow an
+ *   outer name), every node input that is not "" is defined, and node[] is in dependency order (loading sorts it if it
+ *   is not);
  * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes.
  *
  * Operators, their attributes and their types are checked by the importers, tensor contents by tensor.h. */
@@ -38,8 +40,8 @@ typedef struct onnx_function {
   uint64_t expanded_nodes; /* the number of nodes of its body, with those of subgraphs and of called functions */
 } onnx_function;
 
-/* A loaded model.  It and everything that it points to is on the arena on which it was loaded; callers must not change
- * it. */
+/* A loaded model.  It and everything that it points to lives as long as the arena on which it was loaded, but the bytes
+ * of a model in memory belong to the caller.  Callers must not change a model. */
 typedef struct onnx_model {
   arena *arena;
   onnx_source source;

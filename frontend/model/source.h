@@ -12,7 +12,8 @@ typedef struct onnx_source {
   const char *name; /* for messages: the path of the file, or another name for the bytes, such as "model" */
   const uint8_t *bytes;
   size_t size;
-  /* The folder of the model's file; NULL for a model in memory, whose external data is refused. */
+  /* The folder of the model's file.  NULL means that external data is refused, as for a model in memory without a path.
+   */
   struct onnx_folder *folder;
 } onnx_source;
 

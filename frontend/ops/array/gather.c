@@ -14,10 +14,10 @@
 /* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* Sets the result to an empty array and returns true if one of its dimensions, dims[rank], is the constant 0.  Does so
- * also if the result has no elements because of symbolic sizes and one of gathered[n_gathered], the dimensions of data
- * into which the indices point, is empty: HLO's gather takes slices of one element there.  Otherwise returns false; the
- * result of a gather may then still be empty.  May add guards. */
+/* If the result, which has the dimensions dims[rank], is empty, sets it to an empty array and returns true.  If it is
+ * empty only at some sizes of symbols, does so only if one of gathered[n_gathered], the dimensions of data into which
+ * the indices point, is empty too, since HLO's gather cannot take a slice of one element from an empty dimension.
+ * Otherwise returns false, and the caller makes a gather, whose result may be empty.  May add guards. */
 static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   dim_table *t = onnx_dims(n);
@@ -75,7 +75,8 @@ status onnx_import_gather(onnx_node *n) {
 
 /* --- one index for each element --- */
 
-/* The dimension numbers of a gather in which all dimensions but `axis` are batch dimensions of data and indices. */
+/* The dimension numbers of a gather or scatter in which all dimensions but `axis` are batch dimensions of data and
+ * indices. */
 typedef struct element_dims {
   int64_t batch[SHAPE_MAX_RANK];
   int64_t axis;

@@ -315,7 +315,7 @@ static status read_depth(const onnx_node *n, dim *out) {
 }
 
 /* An element of the result is the on-value if its position along the new axis equals the index, otherwise the
- * off-value. For an index outside of [-depth, depth) all elements are the off-value. */
+ * off-value.  For an index outside of [-depth, depth) all elements are the off-value. */
 status onnx_import_one_hot(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *si = hlo_shape(n->in[0]), *sv = hlo_shape(n->in[2]);

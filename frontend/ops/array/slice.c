@@ -277,8 +277,8 @@ static status pad_value(onnx_node *n, hlo_value *value) {
   return NULL;
 }
 
-/* Returns the index, in [0, extent), of the element that the padded dimension has at position p, where position 0 is
- * the first element that is not padding. */
+/* Returns the index, in [0, extent), of the element that is at position p of the padded dimension.  Position 0 is the
+ * first element that is not padding, so p is negative in the padding before it. */
 static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   int64_t period = mode == PAD_REFLECT ? 2 * (extent - 1) : extent;
   if (mode == PAD_EDGE || period == 0) {
@@ -288,10 +288,10 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   return p < extent ? p : period - p;
 }
 
-/* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  The
- * padding consists of copies of the first or last element (edge), or is a slice of *x, reversed (reflect) or as it is
- * (wrap).  The slice must fit into the extent; if the extent may be too small, the dimensions of the data are pinned,
- * and an error is returned. */
+/* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  A
+ * negative `low` or `high` removes that many elements instead.  The padding consists of copies of the first or last
+ * element (edge), or is a slice of *x, reversed (reflect) or as it is (wrap).  The slice must fit into the extent; if
+ * the extent may be too small, the dimensions of the data are pinned, and an error is returned. */
 static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;
@@ -326,8 +326,8 @@ static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t l
   return NULL;
 }
 
-/* Pads one axis of *x: slices it if both paddings are negative or 0, otherwise gathers elements at a constant list of
- * indices. */
+/* Pads one axis of constant extent of *x: slices it if both paddings are negative or 0, otherwise gathers elements at a
+ * constant list of indices. */
 static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   int64_t extent = hlo_shape(*x)->dims[axis], count = extent + low + high;
   shape to = *hlo_shape(*x);

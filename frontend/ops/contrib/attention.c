@@ -15,7 +15,7 @@ typedef struct dense {
   float filter; /* what is added to the scores of keys that the mask excludes */
 } dense;
 
-/* --- what both operators share --- */
+/* --- what all three operators share --- */
 
 static status read_dense(const onnx_node *n, dense *d) {
   TRY(contrib_read_heads(n, false, &d->a));
@@ -270,8 +270,9 @@ static status read_packed_inputs(const onnx_node *n, packed *p) {
   return NULL;
 }
 
-/* Sets output 0, and output 1 (the present keys and values) if the node lists it or has a past.  `products` are the
- * products of the input and the weights, [B, S, columns], in the type of the outputs. */
+/* Sets output 0, and output 1 (the present keys and values) if the node lists it or has a past, and K and V have
+ * equally many columns.  `products` are the products of the input and the weights, [B, S, columns], in the type of the
+ * outputs. */
 static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
   hlo_builder *b = n->b;
   hlo_value parts[3], y = {0};

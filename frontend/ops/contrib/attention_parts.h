@@ -8,10 +8,11 @@
 
 typedef struct contrib_attention {
   dim batch, steps, keys; /* the size of the batch, and how many queries (steps) and keys each of its elements has */
-  int64_t heads, kv_heads, head; /* the numbers of heads of Q and of K and V, and of the elements of a head */
+  int64_t heads, kv_heads, head; /* the number of heads of Q, that of K and V, and the number of elements of a head */
   float scale, softcap;          /* a softcap of 0 means none */
   bool may_be_blind;             /* whether a query may see no key at all; its result is then 0 */
-  hlo_value sink; /* f32[heads]: a further score of each head for softmax, without a row of V; or no def */
+  hlo_value sink; /* f32[heads]: an additional score of each head, which takes part in softmax but has no row of V; def
+                     is NULL if there is none */
 } contrib_attention;
 
 /* Reads num_heads, which must be positive, and kv_num_heads if `grouped`. */

@@ -28,7 +28,8 @@ typedef struct onnx_loop {
   hlo_value *scans;     /* the whole scan inputs, of which each iteration reads one element */
   onnx_loop_axis *in;   /* one for each scan input */
   onnx_loop_axis *out;  /* one for each scan output; a negative axis is converted once the rank is known */
-  dim trip;             /* the largest number of iterations, which may be symbolic; INT64_MAX if unlimited */
+  dim trip;             /* the largest number of iterations, which may be symbolic; INT64_MAX if it is unlimited or
+                           depends on data (trip_value) */
   hlo_value trip_value; /* the largest number of iterations if it depends on data, otherwise def is NULL */
   hlo_value length;     /* for Scan of version 8: how many of the `trip` iterations run; all if def is NULL */
   hlo_value cond;       /* the initial condition; it is true if def is NULL */

@@ -236,8 +236,8 @@ static bool needed(const equation *e, uint32_t next, int label) {
   return has_label(&e->out, label);
 }
 
-/* Sums over the dimensions of t whose labels neither `other`, which may be NULL, nor a later term nor the output has.
- */
+/* Sums over those dimensions of t whose labels are not needed: no term from `next` on has them, nor has the output, nor
+ * has `other` (unless it is NULL). */
 static void sum_unneeded(hlo_builder *b, const equation *e, uint32_t next, const term *other, term *t) {
   int64_t dims[SHAPE_MAX_RANK] = {0};
   uint32_t n = 0;

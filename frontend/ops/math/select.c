@@ -17,8 +17,8 @@ static shape list_of(dtype type, dim n) { return shape_make(type, 1, &n); }
 
 static dim length(hlo_value list) { return hlo_shape(list)->dims[0]; }
 
-/* Returns the array `to` after combining each values[k] by the reducer with element at[k]; positions outside of the
- * array are skipped. */
+/* Returns a copy of the array `to` in which, for each k, the reducer has combined the element at position at[k] with
+ * values[k].  Positions outside of the array are skipped. */
 static hlo_value scatter_list(hlo_builder *b, hlo_value to, hlo_value at, hlo_value values, hlo_reducer r) {
   static const int64_t zero = 0;
   const hlo_gather_dims d = {.n_collapsed = 1, .collapsed = &zero, .n_map = 1, .map = &zero, .index_vector_dim = 1};

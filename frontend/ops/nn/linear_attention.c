@@ -89,7 +89,8 @@ static status check_gates(const onnx_node *n, const linear_attention *l) {
   return onnx_need_dims(n, BETA, "beta", 3, by_head);
 }
 
-/* Converts input k from [B, T, heads * d] to [T, B, heads, d], in the type of onnx_widen. */
+/* Returns input k, [B, T, heads * d], as [T, B, heads, d] in the type of onnx_widen, or no value (def is NULL) if it is
+ * absent.  An input with one number for all heads becomes [T, B, 1, 1]. */
 static hlo_value by_step(const onnx_node *n, const linear_attention *l, uint32_t k, int64_t heads) {
   static const int64_t steps_first[] = {1, 0, 2, 3};
   if (!onnx_has_in(n, k)) {

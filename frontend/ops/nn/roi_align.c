@@ -168,7 +168,8 @@ typedef enum carried {
   CARRIED
 } carried;
 
-/* Returns the number of samples along one side of a bin, s64[R]: the number of pixels that it covers, rounded up. */
+/* Returns the number of samples along one side of a bin, s64[R]: the number of pixels that it covers, rounded up, and
+ * at most MAX_SAMPLES. */
 static hlo_value samples_of(hlo_builder *b, const side *s) {
   hlo_value pixels = hlo_unary(b, HLO_CEIL, onnx_binary_scalar(b, HLO_DIV, s->size, (double)s->bins));
   hlo_value low = hlo_scalar(b, hlo_type(pixels), 0), high = hlo_scalar(b, hlo_type(pixels), MAX_SAMPLES);

@@ -27,7 +27,7 @@ typedef struct onnx_array {
   uint32_t open_dims;
   uint64_t open_elements;
   uint32_t n;                   /* the number of elements of a sequence */
-  struct onnx_array **elements; /* the elements of a sequence; NULL for an array */
+  struct onnx_array **elements; /* the elements of a sequence, never NULL even if there are none; NULL for an array */
 } onnx_array;
 
 /* What is known of a symbol: that it equals an expression of other symbols, as text (total is past+seq, batch is 1). */
@@ -60,7 +60,7 @@ typedef struct onnx_finding {
 typedef struct onnx_findings {
   uint32_t n, cap;
   onnx_finding *items;
-  const char *deferred; /* the message that says why the first deferred node is deferred, or NULL */
+  const char *deferred; /* why the first node that needs contents is not imported (onnx_segment.reason), or NULL */
 } onnx_findings;
 
 /* A graph that runs segment by segment: the main graph, a subgraph or a function's body.  A subgraph sees those values
@@ -170,8 +170,9 @@ typedef struct onnx_segment {
   bool *known;         /* for each result: true if later segments use it as a constant */
   uint32_t *open_dims; /* for each result: its onnx_array.open_dims and open_elements after this segment */
   uint64_t *open_elements;
-  bool complete;                /* whether all nodes of the frame will have run after this segment */
-  const char *reason;           /* why the first deferred node is deferred */
+  bool complete;      /* whether all nodes of the frame will have run after this segment */
+  const char *reason; /* why the first node that needs contents is deferred or host-interpreted; NULL if no node needs
+                         contents */
   onnx_definitions definitions; /* the definitions with which onnx_import_open_segment imported the segment */
 } onnx_segment;
 

@@ -167,8 +167,8 @@ bool onnx_sizes_gather_nd(const onnx_node *n, onnx_sizes *out) {
   return !onnx_attr_has(n->proto, "batch_dims") && last >= 0 && !size_of(n, 1, last).def && !is_dynamic(n, 0);
 }
 
-/* Marks the axes that Squeeze removes or Unsqueeze inserts.  Returns false if they are not an attribute or a constant.
- */
+/* Marks the axes that Squeeze removes or Unsqueeze inserts.  Returns false if there are none, or if they are neither an
+ * attribute nor a constant. */
 static bool list_axes(const onnx_node *n, int rank, bool *is_axis) {
   const int64_t *values;
   int64_t count, sorted[SHAPE_MAX_RANK];

@@ -16,15 +16,15 @@ typedef struct onnx_folder onnx_folder;
  * mapped are unmapped. */
 STATUS_MUST_USE status onnx_folder_open(arena *a, const char *path, onnx_folder **out);
 
-/* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL).  They are a part of a
- * mapped file, which lives as long as the folder; every location is mapped once.  A NULL folder means that external
- * data is refused.  Errors: INVALID_MODEL (a key, the location, a number or the size is wrong), INVALID_FILE (the file
- * is too short), IO. */
+/* Returns the `size` bytes to which t->external_data refers (t->data_location must be EXTERNAL).  They are a part of
+ * the file, which is mapped or, if it is small, copied (file_map_fd in base/file.h).  The bytes live as long as the
+ * folder, and every location is opened once.  A NULL folder means that external data is refused.  Errors: INVALID_MODEL
+ * (a key, the location, a number or the size is wrong), INVALID_FILE (the file is too short), IO. */
 STATUS_MUST_USE status onnx_external_data(onnx_folder *folder, const Onnx__TensorProto *t, uint64_t size,
                                           const uint8_t **data);
 
-/* Returns the location (the path in the model) of the mapped file in which the address `data` lies, and the offset in
- * that file; returns NULL if it lies in none. */
+/* Returns the location (the path in the model) of the file to which the address `data` belongs, as onnx_external_data
+ * returned it, and sets *offset to its offset in that file.  Returns NULL if it belongs to none. */
 const char *onnx_folder_find(const onnx_folder *folder, const void *data, int64_t *offset);
 
 /* For tests: opens folders component by component, as on kernels without openat2. */

@@ -7,8 +7,8 @@
 #include "frontend/model/source.h"
 
 /* Returns the elements of a tensor.  Elements that need no conversion and are aligned are not copied, unless they are
- * in int32_data: they stay in the mapped file or in the message `t`.  All others are copied to `a`.  So the literal is
- * valid as long as the mapping, `t` and `a` are.  Elements smaller than a byte are unpacked to one byte each, and bools
+ * in int32_data: they stay in the file's bytes or in the message `t`.  All others are copied to `a`.  So the literal is
+ * valid as long as these bytes, `t` and `a` are.  Elements smaller than a byte are unpacked to one byte each, and bools
  * become 0 or 1.  `src` has the bytes of payloads that the wire scan left out of the message (wire_scan.h), and the
  * folder of external data; it may be NULL if the tensor has neither.  Errors name the tensor: INVALID_MODEL (dims and
  * data disagree, or the data is in a wrong field), UNSUPPORTED (strings, unknown element types, TensorProto.segment, a

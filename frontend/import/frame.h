@@ -53,7 +53,8 @@ typedef enum onnx_node_state {
 /* The reason why a node cannot be imported. */
 typedef struct onnx_finding {
   status_code code, subject;
-  uint32_t node;    /* the index of the node in the frame; for a node in a body, the index of the node with that body */
+  uint32_t node;    /* the index of the node in the frame; for a node in a body or a function, the index of the frame's
+                       node that has the body or calls the function */
   const char *text; /* one line, which begins with the node's label */
 } onnx_finding;
 

@@ -51,8 +51,8 @@ typedef struct onnx_import_options {
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims`, `inputs` nor `ranges` gives one; if it
                        is 0, such dimensions are an error */
-  /* If true, an index out of range or an integer division by 0 yields an arbitrary number at run time; otherwise it
-   * makes the run fail. */
+  /* If true, an index out of range or an integer division by 0 has an arbitrary result at run time; otherwise it makes
+   * the run fail. */
   bool unchecked;
   /* If not NULL, nodes that are wrong or unsupported are listed here, on the import's arena, and do not make the import
    * fail.  An input whose shape is not given then counts as missing, and nodes that read it are deferred. */

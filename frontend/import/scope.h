@@ -92,7 +92,8 @@ bool onnx_list_finding(onnx_scope *s, const Onnx__NodeProto *node, status failed
 bool onnx_requires_contents(const onnx_requirements *w);
 /* Looks a name up in the scope, its frame and the scopes around it.  Returns false if it is not defined, or, after
  * setting requirements.deferred, if a deferred node defines it.  If it returns true, out->def may be NULL: the name is
- * then an input of a function that the call leaves out, or looking it up failed and s->b->error is set. */
+ * then an input of a function that the call leaves out, or looking it up failed, and the builder of the frame's scope
+ * has the error. */
 bool onnx_scope_lookup(onnx_scope *s, const char *name, hlo_value *out);
 /* Looks the name up in the scope's frame and the frames around that, and defines it in the scope.  Returns false as
  * onnx_scope_lookup does. */

@@ -43,7 +43,7 @@ static int64_t ceil_padding(dim_table *t, const onnx_window *w, int k, dim in) {
 }
 
 /* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
- * stride. */
+ * stride in a dimension of constant extent. */
 static status window_fits(const onnx_node *n, const onnx_window *w, const dim *in, bool ceil_mode) {
   dim enough[SHAPE_MAX_RANK];
   for (int k = 0; k < w->n; k++) {
@@ -54,8 +54,8 @@ static status window_fits(const onnx_node *n, const onnx_window *w, const dim *i
   return onnx_window_fits(n, w, enough);
 }
 
-/* If the window has only one position in dimension k, removes from the window those elements that lie after the input,
- * since they contribute nothing. */
+/* If the extent of the input is constant and the window has only one position in dimension k, removes from the window
+ * those elements that lie after the input, since they contribute nothing. */
 static void leave_out_cells(pool *p, int k) {
   if (!dim_is_const(p->in[k])) {
     return;

@@ -259,8 +259,8 @@ static double filter(const resize *r, double t) {
 
 static int64_t clamp_index(double x, int64_t n) { return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x; }
 
-/* Computes the taps of output element i.  For antialiasing the filter is widened by 1 / scale.  Then, and with
- * exclude_outside, the weights are normalised to the sum 1. */
+/* Computes the taps of output element i.  For antialiasing, if the axis shrinks, the filter is widened by 1 / scale.
+ * Then, and with exclude_outside, the weights are normalised to the sum 1. */
 static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t i) {
   double x = source(r, p, i), sum = 0;
   int64_t *index = t->index + i * t->taps;

@@ -17,7 +17,8 @@ static status k_as_int(onnx_node *n, int64_t *k) {
 }
 
 /* Reads K, the number of elements to return.  If K is a constant or follows from sizes, *k is K and size->def is NULL.
- * If the model computes K from other data, *k is its bound, the extent of the axis, and *size is K, s64[]. */
+ * If the model computes K from other data, *k is its bound, the extent of the axis, and *size is K, s64[], clamped to
+ * [0, extent]. */
 static status read_k(onnx_node *n, dim extent, dim *k, hlo_value *size) {
   *size = (hlo_value){0};
   if (n->since >= 10 && n->in[1].def->op == HLO_SIZES && shape_elements(hlo_shape(n->in[1])) == 1) {

@@ -29,9 +29,9 @@ typedef struct onnx_input_shape {
   const char *name;
   shape shape;
   const literal *value; /* the content of the input, if the caller knows it; otherwise NULL */
-  /* If the content is used, the module still has a parameter for the input, which nothing reads.  If the
-   * elements are symbols, it also has a parameter for each of them, after the parameters of all inputs, which
-   * tells the element's value (onnx_told_shape). */
+  /* If the content is used, the module still has a parameter for the input, which nothing reads.  If the elements are
+   * symbols, it also has a parameter for each element, which tells the element's value (onnx_told_shape).  These
+   * parameters come after those of all inputs. */
   onnx_content use;
 } onnx_input_shape;
 

@@ -179,8 +179,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
 
 /* --- indices --- */
 
-/* The elements of x beyond the sizes of its dynamic dimensions are undefined.  Replaces them by `inside`, a number
- * within the bounds that are to be checked, so that a check of all elements does not fail because of them. */
+/* The elements of x beyond the sizes of its dynamic dimensions are undefined.  Replaces these elements by `inside`, a
+ * number within the bounds that are to be checked, so that a check of all elements does not fail because of them. */
 static hlo_value inside_sizes(const onnx_node *n, hlo_value x, int64_t inside) {
   hlo_builder *b = n->b;
   const shape *s = hlo_shape(x);

@@ -13,7 +13,7 @@ hlo_value onnx_widen(hlo_builder *b, hlo_value x);
 /* Returns input k, which must have one element, as a scalar.  If it has another number of elements, the builder gets an
  * error (hlo_fail), and the result has no def. */
 hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what);
-/* Return the number that the constant input k holds; it must have exactly one element. */
+/* Return the number that input k holds, which must be a constant of exactly one element. */
 STATUS_MUST_USE status onnx_const_int(const onnx_node *n, uint32_t k, const char *what, int64_t *out);
 STATUS_MUST_USE status onnx_const_float(const onnx_node *n, uint32_t k, const char *what, double *out);
 
@@ -55,10 +55,10 @@ STATUS_MUST_USE status onnx_indices(onnx_node *n, uint32_t k, const char *what, 
 STATUS_MUST_USE status onnx_index_tuples(onnx_node *n, uint32_t k, const char *what, uint32_t count, const dim *sizes,
                                          hlo_value *out);
 /* Adds to the module a check of the integers in x; the run fails if one of them is out of bounds.  Element k must be
- * less than limits[k % count] and at least 0 or, with from_end, -limits[k % count]; if count is 0, no element may be 0.
- * If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; if limits are symbolic, a
- * guard then states that they are large enough.  If onnx_frame.unchecked is set, only constants are checked.  `what` is
- * the standard's name of x. */
+ * less than limits[k % count].  It must be at least 0 or, with from_end, at least -limits[k % count].  If count is 0,
+ * no element may be 0.  If x is a constant, it is checked during the import instead, with the error INVALID_MODEL; if
+ * limits are symbolic, a guard then states that they are large enough.  If onnx_frame.unchecked is set, only constants
+ * are checked.  `what` is the standard's name of x. */
 STATUS_MUST_USE status onnx_check(const onnx_node *n, hlo_value x, const char *what, uint32_t count, const dim *limits,
                                   bool from_end);
 /* Like onnx_check, for indices x that must be in [0, size). */

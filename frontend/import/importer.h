@@ -66,7 +66,7 @@ STATUS_MUST_USE status onnx_axis(int64_t axis, int64_t rank, int64_t *out);
  * SHAPE_MAX_RANK entries. */
 STATUS_MUST_USE status onnx_axes(const int64_t *axes, size_t n, int64_t rank, int64_t *out);
 /* Returns the integer list that an operator has as an attribute in old versions and as input k in new ones.  *values is
- * NULL if it is absent. */
+ * NULL if the list is absent. */
 STATUS_MUST_USE status onnx_ints_attr_or_input(const onnx_node *n, const char *name, uint32_t k, const int64_t **values,
                                                int64_t *count);
 
@@ -84,12 +84,12 @@ typedef struct onnx_captures {
   hlo_value *outer;
 } onnx_captures;
 
-/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given
- * shapes and the graph's outputs as roots.  Outer constants are copied into it; other outer values are added
- * to `captures`.  If known[k] is not NULL, the graph uses that constant as input k, and the parameter is
- * unused.  `step` is the index of the parameter with the number of the loop's iteration, s64[], or -1 if the
- * body is not that of a loop.  If `step` equals the number of the graph's inputs, it means an additional
- * parameter after those for the inputs, which n_inputs counts as well. */
+/* Imports the graph in the attribute as a computation of its own, with n_inputs parameters of the given shapes and the
+ * graph's outputs as roots.  Outer constants are copied into it; other outer values are added to `captures`.  If
+ * `known` and known[k] are not NULL, the graph uses that constant as input k, and the parameter is unused.  `step` is
+ * the index of the parameter with the number of the loop's iteration, s64[], or -1 if the body is not that of a loop.
+ * If `step` equals the number of the graph's inputs, it is an additional parameter, which is no input of the graph but
+ * is counted by n_inputs. */
 STATUS_MUST_USE status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, const shape *shapes,
                                         const literal *const *known, int64_t step, onnx_captures *captures,
                                         hlo_computation **out);

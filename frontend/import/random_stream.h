@@ -1,10 +1,9 @@
 /* random_stream.h - streams of random numbers for Dropout and the operators of random.c.
  *
- * A stream is a state of HLO's rng-bit-generator: a key and a number.  If the node has no attribute `seed`,
- * the key is the seed of the run and the number identifies the node.  If it has one, the key is the
- * attribute, so that the random numbers are the same in every run.  In the body of a loop, the iteration
- * numbers of all enclosing loops are hashed into the number, so that every iteration draws different random
- * numbers. */
+ * A stream is a state of HLO's rng-bit-generator: a key and a number.  If the node has no attribute `seed`, the key is
+ * the seed of the run and the number identifies the node.  If the node has the attribute, the key is its value, so that
+ * the random numbers are the same in every run.  In the body of a loop, the iteration numbers of all enclosing loops
+ * are hashed into the number, so that every iteration draws different random numbers. */
 #ifndef FRONTEND_IMPORT_RANDOM_STREAM_H
 #define FRONTEND_IMPORT_RANDOM_STREAM_H
 

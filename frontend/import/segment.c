@@ -54,7 +54,7 @@ static dim truth(onnx_importer *im, const char *name, dim element) {
 
 /* Adds the array, some of whose elements are open (onnx_array.open_elements), as an instruction `sizes`.  For each open
  * element there is a symbol and an additional parameter, which tells its value (onnx_told_shape); the other elements,
- * and those that are no valid sizes, are constants. */
+ * and open ones that are no valid sizes, are constants. */
 static hlo_value add_sizes(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *array) {
   const literal *l = &array->value;
   dim elements[HLO_MAX_SIZES];

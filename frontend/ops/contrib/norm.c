@@ -43,7 +43,7 @@ static hlo_value optional(const onnx_node *n, uint32_t k) { return onnx_has_in(n
 
 /* Imports LayerNormalization (centered) or SimplifiedLayerNormalization, which ONNX Runtime's optimiser writes in the
  * standard's domain.  The standard does not have SimplifiedLayerNormalization; it has LayerNormalization since version
- * 17, but the optimiser writes that into older models, too.  The result has the type of the scale. */
+ * 17, but the optimiser writes LayerNormalization into older models, too.  The result has the type of the scale. */
 static status layer_norm(onnx_node *n, bool centered) {
   int64_t axis, stash;
   row_norm r = {.centered = centered};

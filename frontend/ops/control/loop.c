@@ -111,9 +111,9 @@ static bool can_unroll(const onnx_loop *l) {
          !holds_loop(l->n->scope->importer->frame->model, body->g);
 }
 
-/* Returns true for a loop that makes no iteration and has no scan outputs.  Its results are the initial
- * states, and its body need not be one that can be imported: it may carry sequences, or read elements of an
- * array that has none. */
+/* Returns true for a loop that makes no iteration and has no scan outputs.  The results of such a loop are the initial
+ * states.  Its body need not be one that can be imported: it may carry sequences, or read elements of an array that has
+ * none. */
 static bool keeps_states(const onnx_loop *l) { return l->trip == 0 && l->n_out == 0; }
 
 /* Requires M and cond as constants, if the import can compute them from inputs of the model or results of earlier

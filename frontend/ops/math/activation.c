@@ -247,8 +247,8 @@ status onnx_import_prelu(onnx_node *n) {
   return NULL;
 }
 
-/* Returns a bound of Clip, or no value (def is NULL) if it is absent.  It is an attribute before version 11, then an
- * optional scalar input. */
+/* Returns a bound of Clip, or no value (def is NULL) if it is absent.  A bound is an attribute before version 11, and
+ * since then an optional scalar input. */
 static status clip_bound(onnx_node *n, const char *name, uint32_t k, hlo_value *bound) {
   dtype t = hlo_type(n->in[0]);
   *bound = (hlo_value){0};

@@ -130,7 +130,7 @@ status onnx_import_where(onnx_node *n) {
 
 /* --- variadic operators --- */
 
-/* Combines all inputs, converted to type t, with the operation.  They broadcast since version 8. */
+/* Combines all inputs, converted to type t, with the operation.  The inputs broadcast since version 8. */
 static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
   hlo_value r = hlo_convert(n->b, n->in[0], t);
   for (uint32_t k = 1; k < n->n_in; k++) {

@@ -62,7 +62,8 @@ status onnx_import_affine_grid(onnx_node *n) {
 
 /* --- Col2Im --- */
 
-/* The most dimensions of an image: positions are computed in an array that has two dimensions for each of them. */
+/* The most dimensions of an image: positions are computed in an array that has two dimensions for each dimension of the
+ * image. */
 enum { MAX_SPATIAL = SHAPE_MAX_RANK / 2 };
 
 /* The blocks that slide over an image of `rank` dimensions; the lists have one entry for each dimension. */

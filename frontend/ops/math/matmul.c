@@ -75,8 +75,9 @@ status onnx_import_matmul(onnx_node *n) {
   return NULL;
 }
 
-/* Broadcasts input k, a zero point or scale of the matrix x, to x's dimensions.  It is a scalar, has one element for
- * each index of dimension `along` (if that is not negative), or has x's rank with extents of 1 where it broadcasts. */
+/* Broadcasts input k, a zero point or scale of the matrix x, to x's dimensions.  Input k is a scalar, or has one
+ * element for each index of dimension `along` (unless `along` is negative), or has x's rank with extents of 1 where it
+ * broadcasts. */
 static status parameter_like(const onnx_node *n, uint32_t k, const char *what, const shape *x, int64_t along,
                              hlo_value *out) {
   const shape *s = onnx_in_shape(n, k);

@@ -117,9 +117,9 @@ static hlo_value convert_kept(hlo_builder *b, hlo_value x, dtype to) {
   return x;
 }
 
-/* If the extent of the axis is a multiple of the block size, returns true and sets *split to x's shape with
- * the axis split into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast
- * along the second one. */
+/* If the extent of the axis is a multiple of the block size, returns true and sets *split to x's shape with the axis
+ * split into two dimensions: the blocks, and the elements of a block.  A scale is then broadcast along the second of
+ * them. */
 static bool split_blocks(const onnx_node *n, const quantization *q, shape *split) {
   const shape *x = onnx_in_shape(n, 0);
   dim_table *t = onnx_dims(n);

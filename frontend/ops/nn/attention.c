@@ -285,7 +285,7 @@ status onnx_import_attention(onnx_node *n) {
 
 /* --- FlexAttention, which has subgraphs that modify scores and probabilities --- */
 
-/* Applies the graph in the attribute, if there is one, to x.  Its result must have x's shape and type. */
+/* Applies the graph in the attribute, if there is one, to x.  The graph's result must have x's shape and type. */
 static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   if (n->b->error || !onnx_attr_has(n->proto, attribute)) {
     return NULL;

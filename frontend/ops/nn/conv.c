@@ -85,7 +85,7 @@ static hlo_value transposed_kernel(hlo_builder *b, hlo_value w, int64_t groups) 
 /* Sets the padding such that `total` elements are cut off from the full result of a transposed convolution.  Half of
  * them are cut at each end; if `total` is odd, SAME_UPPER cuts one more at the end, other modes at the start.  If
  * `total` is negative, zeros are added at the end instead.  (In versions 1 and 11 of the standard the equations
- * contradict the description of auto_pad; this follows the description, as version 22 does.) */
+ * contradict the description of auto_pad; the code follows the description, as version 22 does.) */
 static void split_total_padding(onnx_window *w, int k, int64_t total) {
   int64_t half = total > 0 ? total / 2 : 0, rest = total > 0 ? total - half : 0;
   w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? half : rest;

@@ -4,9 +4,9 @@
 
 #include "frontend/import/import_helpers.h"
 
-/* A sample is computed from a few neighbouring elements of the array in each dimension, the taps.  These are the
- * largest numbers of taps in one dimension and of spatial dimensions.  With t taps in each of d dimensions, a sample
- * reads t^d elements. */
+/* A sample is computed from a few neighbouring elements of the array in each dimension, the taps.  The constants are
+ * the largest number of taps in one dimension and the largest number of spatial dimensions.  With t taps in each of d
+ * dimensions, a sample reads t^d elements. */
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
 /* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights.  A tap

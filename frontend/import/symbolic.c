@@ -81,8 +81,8 @@ status onnx_const_dim(const onnx_node *n, dim d, const char *what, int64_t *out)
   return NULL;
 }
 
-/* Marks the instructions from which v is computed.  Returns false if it is computed from data, so that constant sizes
- * would not make a constant of it. */
+/* Marks the instructions from which v is computed.  Returns false if v is computed from data, so that constant sizes
+ * would not make v a constant. */
 static bool find_operands(hlo_computation *c, hlo_value v, bool *needed) {
   needed[v.def->id] = true;
   for (const hlo_instr *i = c->last; i; i = i->prev) { /* operands come before their users in the list */
@@ -208,9 +208,9 @@ static bool is_remainder(const dim_table *t, const dim_guard *g) {
   return dim_get_kind(t, g->a) == DIM_MOD && dim_is_const(g->b);
 }
 
-/* Symbols of an equation; no more than 8 are noted.  find_divisions notes those that are divided by constants, and sets
- * `multiple`, which must be 1 before, to the least common multiple of the constants up to LARGEST.  pin_one notes all
- * symbols and does not use `multiple`. */
+/* Symbols of an equation; no more than 8 are noted.  find_divisions notes the symbols that are divided by constants,
+ * and sets `multiple`, which must be 1 before, to the least common multiple of the constants up to LARGEST.  pin_one
+ * notes all symbols and does not use `multiple`. */
 typedef struct divided {
   dim_table *table;
   int64_t multiple;
@@ -255,9 +255,9 @@ static void find_divisions(divided *d, dim e) {
   find_divisions(d, by);
 }
 
-/* An equation such as 2*((h+31)/32) = (h+15)/16 holds for multiples of 32.  (It comes from two paths through a
- * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus
- * the remainder of h's hint by 32.  This is tried once for each symbol. */
+/* An equation such as 2*((h+31)/32) = (h+15)/16 holds if h is a multiple of 32.  (It comes from two paths through a
+ * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus the
+ * remainder of h's hint by 32.  This is tried once for each symbol. */
 static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
   divided d = {.table = t, .multiple = 1};
   uint32_t before = out->n;
@@ -329,8 +329,8 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   return n > before && take_equations(a, t, out);
 }
 
-/* Returns an error if a question about sizes could not be answered, since the module may then be wrong.  It
- * is called only if no pins or equations have led to another import. */
+/* Returns an error if a question about sizes could not be answered, since the module may then be wrong.  Call it only
+ * when neither pins nor equations make another import necessary. */
 static status check_answers(const dim_table *t) {
   const char *source = dim_unanswered(t);
   CHECK_THAT(!source, STATUS_UNSUPPORTED, "%s: what is computed from sizes is too large", source);

@@ -35,8 +35,8 @@ STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row 
 /* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */
 bool onnx_pin_inputs(const onnx_node *n);
 
-/* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well:
- * then constant sizes would not make a constant of it. */
+/* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well, so
+ * that constant sizes would not make v a constant. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);
 
 /* Returns the table of the symbols and expressions in the dimensions of the node's module. */

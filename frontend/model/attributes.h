@@ -14,7 +14,7 @@
 #include "frontend/onnx.pb-c.h"
 
 /* Returns the attribute of that name, or NULL if it is absent.  In a function's body it may be a reference to an
- * attribute of the function (ref_attr_name is set); onnx_node_bind in functions.h replaces those. */
+ * attribute of the function (ref_attr_name is set); onnx_node_bind in functions.h replaces such references. */
 const Onnx__AttributeProto *onnx_attr_find(const Onnx__NodeProto *node, const char *name);
 bool onnx_attr_has(const Onnx__NodeProto *node, const char *name);
 /* Returns the declared type or, if none is declared, the type that the set fields imply. */
@@ -56,7 +56,8 @@ STATUS_MUST_USE status onnx_attr_required(const Onnx__NodeProto *node, const cha
  * put before the operator: `fc1: com.microsoft.FusedGemm`. */
 const char *onnx_node_label(arena *a, const Onnx__NodeProto *node);
 /* Returns the name by which HLO instructions refer to the node that they come from (hlo_instr.source), on the arena:
- * "fc1: Gemm" or, if the node has no name, "y: Gemm" with its first output.  It does not have the operator's domain. */
+ * "fc1: Gemm" or, if the node has no name, "y: Gemm" with its first output.  The name does not contain the operator's
+ * domain. */
 const char *onnx_node_source(arena *a, const Onnx__NodeProto *node);
 
 #endif

@@ -2,7 +2,7 @@
  *
  * A graph or function with all the subgraphs inside it becomes a list of scopes, outer ones first.  Each scope has a
  * table of the names that it defines; every use of a name is looked up from the innermost scope outwards.  The time is
- * at most the size of the model times the depth of nesting, which the wire scan bounds. */
+ * at most the size of the model times the depth of nesting; the wire scan bounds that depth. */
 #include <string.h>
 
 #include "frontend/model/attributes.h"

@@ -265,8 +265,8 @@ static status enter(scan *s, const item *it) {
   return NULL;
 }
 
-/* Handles the end of a message: writes its length to the copy, into the bytes that `enter` reserved.  They suffice,
- * since a message is never longer in the copy than in the file. */
+/* Handles the end of a message: writes its length to the copy, into the bytes that `enter` reserved.  These bytes
+ * suffice, since a message is never longer in the copy than in the file. */
 static status leave(scan *s) {
   const frame *f = &s->frames[s->depth];
   size_t length = s->out.n - f->length_at - f->length_width;

@@ -219,8 +219,8 @@ status onnx_import_range(onnx_node *n) {
 /* --- windows --- */
 
 /* Element k of a window is a0 - a1 cos(2 pi k / N) + a2 cos(4 pi k / N), where N is the number of elements of a
- * periodic window, and one less for a symmetric window.  It is computed in f64, so that values near 0 are accurate.  A
- * symmetric window of one element is NaN (0/0), as in the standard's function body. */
+ * periodic window, and one less for a symmetric window.  Windows are computed in f64, so that values near 0 are
+ * accurate.  A symmetric window of one element is NaN (0/0), as in the standard's function body. */
 static const struct window {
   const char *name;
   double a0, a1, a2;

@@ -93,7 +93,7 @@ status onnx_import_sequence_insert(onnx_node *n) {
 /* The extents of the n parts along the axis: either they are listed, or each part has the extent `each`, but the last
  * one may be smaller. */
 typedef struct parts {
-  int64_t n, each, extent; /* `extent` is that of the axis; it is not set if the parts are listed */
+  int64_t n, each, extent; /* `extent` is the extent of the axis, and is not set if the parts are listed */
   const dim *listed;       /* NULL if all parts have the extent `each` */
 } parts;
 

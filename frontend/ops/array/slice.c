@@ -28,7 +28,7 @@ static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) 
 
 /* Resolves x[start:end:step].  Unlike in numpy, a start before the first element means the first element even if the
  * step is negative.  The step may be any int64: it is clamped, since steps beyond the extent select the same elements.
- * Exporters write a very large end for "to the end of the dimension"; it arrives here as DIM_MAX (onnx_const_dims). */
+ * Exporters write a very large end for "to the end of the dimension"; `end` is then DIM_MAX (onnx_const_dims). */
 static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, dim extent) {
   bool back = step < 0;
   int64_t most = dim_is_const(extent) ? extent + 1 : DIM_MAX, stride = clamp(step, -most, most);
@@ -228,8 +228,8 @@ static status pad_mode_attr(const onnx_node *n, pad_mode *out) {
   return status_error(INVALID, "mode is '%s', which version %d does not have", mode, n->since);
 }
 
-/* Reads the padding before (low) and after (high) each dimension; it is 0 for dimensions that the input `axes` does not
- * name. */
+/* Reads the padding before (low) and after (high) each dimension; the padding is 0 for dimensions that the input `axes`
+ * does not name. */
 static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64_t *high) {
   const int64_t *pads, *axes = NULL;
   int64_t count, n_axes = s->rank, sorted[SHAPE_MAX_RANK];

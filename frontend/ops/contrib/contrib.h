@@ -26,13 +26,13 @@ onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_val
 /* Moves the last dimension of x, the channels, behind the first one, or with `back` from there to the end.  Returns x
  * if its rank is below 3. */
 hlo_value contrib_move_channels(hlo_builder *b, hlo_value x, bool back);
-/* Returns input k, named `what`, in f32 and broadcast to y, the shape of a product.  It holds one scale, or one for
- * each column of the product. */
+/* Returns input k, named `what`, in f32 and broadcast to y, the shape of a product.  Input k holds one scale, or one
+ * for each column of the product. */
 STATUS_MUST_USE status contrib_column_scale(const onnx_node *n, uint32_t k, const char *what, const shape *y,
                                             hlo_value *out);
-/* Sets *out to the product of in[0] and in[1], in f32.  These are integers of 8 bits with the zero points in[2] and
- * in[3], which may be absent.  a_scale, a scalar, is the scale of in[0].  Input k of the node, named `what`, has one
- * scale for in[1], or one for each of its columns. */
+/* Sets *out to the product of in[0] and in[1], in f32.  in[0] and in[1] are integers of 8 bits; in[2] and in[3] are
+ * their zero points, which may be absent (def is NULL).  a_scale, a scalar, is the scale of in[0].  Input k of the
+ * node, named `what`, has one scale for in[1], or one for each of its columns. */
 STATUS_MUST_USE status contrib_scaled_product(const onnx_node *n, const hlo_value in[4], hlo_value a_scale, uint32_t k,
                                               const char *what, hlo_value *out);
 

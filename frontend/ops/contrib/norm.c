@@ -72,8 +72,8 @@ status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) { return
 
 enum { INPUT, SKIP, GAMMA, BETA, BIAS }; /* without a beta, the bias is input 3 */
 
-/* Checks that skip has the input's dimensions, or, if the input has rank 3, has extent 1 or no dimension in place of
- * the first one. */
+/* Checks that skip has the input's dimensions.  If the input has rank 3, the first dimension of skip may also have
+ * extent 1 or be left out. */
 static status check_skip(const onnx_node *n) {
   const shape *x = onnx_in_shape(n, INPUT), *s = onnx_in_shape(n, SKIP);
   dim_table *t = onnx_dims(n);

@@ -17,9 +17,9 @@ typedef struct onnx_source {
   struct onnx_folder *folder;
 } onnx_source;
 
-/* Opens a regular file; its bytes, which are mapped read-only or, if the file is small, copied (file_map in
- * base/file.h), are valid until the arena is destroyed.  Anything that is not a regular file is refused.  The size of
- * an empty file is 0.  The folder stays NULL. */
+/* Opens a regular file.  Its bytes are mapped read-only or, if the file is small, copied (file_map in base/file.h);
+ * they are valid until the arena is destroyed.  Anything that is not a regular file is refused.  The size of an empty
+ * file is 0.  The folder stays NULL. */
 STATUS_MUST_USE status onnx_source_open(arena *a, const char *path, onnx_source *out);
 
 #endif

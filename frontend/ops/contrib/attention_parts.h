@@ -27,8 +27,8 @@ hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k);
 /* Adds input k, [B or 1, heads or 1, S, keys], to the scores if it is given. */
 STATUS_MUST_USE status contrib_add_bias(const onnx_node *n, const contrib_attention *a, uint32_t k, hlo_value *scores);
-/* Sets the scores for which `seen`, pred with the scores' dimensions, is false to -infinity, so that softmax ignores
- * them. */
+/* Returns the scores with -infinity where `seen` is false, so that softmax ignores them.  `seen` is pred, with the
+ * dimensions of the scores. */
 hlo_value contrib_hide(hlo_builder *b, hlo_value scores, hlo_value seen);
 /* Returns softmax of the scores times v [B, kv_heads, keys, .], as [B, heads, S, .] in f32. */
 hlo_value contrib_weigh(hlo_builder *b, const contrib_attention *a, hlo_value scores, hlo_value v);

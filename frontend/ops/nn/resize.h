@@ -1,5 +1,5 @@
-/* resize.h - what Resize does along each axis; for resize.c, which computes the taps of constant sizes, and
- * resize_symbolic.c. */
+/* resize.h - what Resize does along each axis.  resize.c handles axes of constant extent, and resize_symbolic.c the
+ * others. */
 #ifndef FRONTEND_OPS_NN_RESIZE_H
 #define FRONTEND_OPS_NN_RESIZE_H
 

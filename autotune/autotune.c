@@ -15,8 +15,8 @@
  * may save.  It is assumed that a module runs `runs` times and becomes faster by `gain`, and that timing one config of
  * a problem takes config_seconds, most of which goes into building it. */
 static const double fast_seconds = 2.5, runs = 1000, gain = 0.25, config_seconds = 0.02;
-/* The largest ratios of a config's estimate to the best estimate with which a config is still timed: far_estimate with
- * RT_TUNE_FAST, otherwise farther_estimate.  RT_TUNE_FAST does not time problems whose share of the module's estimated
+/* The largest ratios of a config's estimate to the best estimate with which a config is still timed: farther_estimate
+ * with RT_TUNE_FULL, otherwise far_estimate.  RT_TUNE_FAST does not time problems whose share of the module's estimated
  * time is at most small_share. */
 static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
 enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST times at most */
@@ -157,8 +157,10 @@ static void estimate_by_near(const tuner *t, decision *d, const autotune_log_ent
   }
 }
 
-/* Takes the config that was fastest for a similar problem with another number of rows, or else the best config of the
- * same algorithm.  Neither is taken if its estimate for this problem is much worse than the best. */
+/* Decides by the log entry of a similar problem with another number of rows.  If that problem was timed, takes the best
+ * config of the algorithm that was fastest there, or the very config that was fastest, if its estimate for this problem
+ * is nearly as good.  If even the algorithm's best estimate is much worse than the best of all, the decision stays as
+ * it is. */
 static void decide_by_near(const tuner *t, decision *d) {
   const double same_config = 1.25;
   const autotune_log_entry *e = d->near ? autotune_log_find(t->log, d->near) : NULL;
@@ -204,7 +206,7 @@ static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
 }
 
 /* Writes the indices of the configs that are worth timing to `out` and returns their number.  Left out are configs with
- * bad estimates and, with RT_TUNE_FAST, all but the best FAST_CONFIGS of each algorithm. */
+ * bad estimates and, except with RT_TUNE_FULL, all but the best FAST_CONFIGS of each algorithm. */
 static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t *out) {
   bool full = t->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * p->configs[0].estimate;

@@ -19,7 +19,8 @@ typedef struct autotune_config {
   double estimate; /* the expected nanoseconds; decides what is timed first, and what is taken if nothing is timed */
   double build;    /* the expected nanoseconds until the program has the code for it */
   double bytes;    /* bytes of packed weights and scratch memory if these may be large; otherwise 0 */
-  bool idle;       /* whether some threads have no work; such a config wins only if it is clearly faster */
+  bool idle; /* whether some threads have no work; then the config must be clearly faster to win over a better estimate
+              */
 } autotune_config;
 
 /* An instruction that can be computed by more than one config. */
@@ -40,7 +41,7 @@ typedef struct autotune_trial autotune_trial;
 
 typedef struct autotune_backend {
   void *data;
-  uint64_t machine; /* a hash of everything on which measured times depend and that is the same for the whole module */
+  uint64_t machine; /* a hash of everything that influences measured times and is the same for the whole module */
   uint32_t threads; /* the number of threads of a run */
   const rt_background *background; /* not NULL if programs of the caller may run while configs are timed */
   bool provisional;                /* rt_compile_options.provisional */
@@ -74,9 +75,9 @@ typedef struct autotune_result {
   uint32_t n;
   autotune_decision *decisions;
   uint32_t n_timed;   /* the number of different problems that this call of autotune() has timed */
-  uint32_t n_untimed; /* if this call timed nothing (RT_TUNE_KNOWN): how many problems RT_TUNE_FAST would time or decide
-                         differently */
-  const char *warning; /* why the log cannot be used, or why nothing is timed; NULL if neither is the case */
+  uint32_t n_untimed; /* if this call could time nothing (RT_TUNE_KNOWN): the number of problems that RT_TUNE_FAST would
+                         time or decide differently; otherwise 0 */
+  const char *warning; /* what is wrong with the log, or why nothing is timed; NULL if there is nothing to tell */
 } autotune_result;
 
 /* Chooses a config for each instruction that the backend tunes and that has none yet, and writes it into the

@@ -7,7 +7,7 @@
 
 /* Each config runs for about fast_nanoseconds in total (thorough_nanoseconds with race.thorough) unless it drops out.
  * The configs take turns; in one turn a config runs for about round_nanoseconds.  If even the fastest config takes a
- * third of the total or more for a run, there are only 3 turns. */
+ * third of the total or more for a run, there are at most 3 turns. */
 static const double fast_nanoseconds = 8e6, thorough_nanoseconds = 60e6, round_nanoseconds = 1e6;
 /* The number of involuntary context switches per second above which the times count as disturbed.  An idle machine has
  * a handful. */
@@ -69,9 +69,9 @@ static void leave(const race *r, runner *x) {
   }
 }
 
-/* Runs the config once without counting its time.  Then runs it FEWEST times or, with several threads, for as long as
- * sleeping threads take to wake.  Threads that were asleep while it was built join the first runs late or not at all;
- * that does not matter for the least time. */
+/* Runs the config once without counting its time.  Then runs it FEWEST times or, with several threads, until the runs
+ * have taken waking_nanoseconds, but at most MOST times.  Threads that were asleep while the config was built take that
+ * long to wake, and join the first runs late or not at all; that does not matter for the least time. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;

@@ -26,7 +26,7 @@ typedef struct cleanup {
 
 struct arena {
   mem_budget *budget;
-  chunk *chunks; /* the newest first; further memory is taken from the newest only */
+  chunk *chunks; /* memory is taken from the first one only */
   cleanup *cleanups;
   size_t total;
   _Atomic(void *) files;
@@ -239,8 +239,8 @@ static const char out_of_memory[] = "out of memory";
 
 /* Adds a chunk with room for `size` bytes at any alignment up to `align`.  Returns NULL and sets *why if there is no
  * memory.  The size of chunks grows with the arena, so that a large arena has few chunks and a small one wastes little.
- * A chunk for a single large array is inserted after the newest chunk of the list, so that the room that is left in the
- * newest is still used. */
+ * A chunk for a single large array is inserted behind the first chunk of the list, so that the room that is left in the
+ * first one is still used. */
 static chunk *add_chunk(arena *a, size_t size, size_t align, const char **why) {
   size_t want = a->total < CHUNK_MIN ? CHUNK_MIN : a->total > CHUNK_MAX ? CHUNK_MAX : a->total;
   *why = out_of_memory;

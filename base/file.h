@@ -27,8 +27,8 @@ STATUS_MUST_USE status file_map(arena *a, const char *path, const uint8_t **byte
 /* Like file_map, for an open descriptor, which stays open.  `name` is used in messages. */
 STATUS_MUST_USE status file_map_fd(arena *a, int fd, const char *name, const uint8_t **bytes, size_t *size);
 
-/* Returns an IO error if a file that is mapped on this arena was written to since it was mapped.  Any thread may call
- * it. */
+/* Returns an IO error if a file that is mapped on this arena was written to since it was mapped.  A file that was
+ * renamed or replaced by renaming since then is not checked.  Any thread may call this. */
 STATUS_MUST_USE status file_check(arena *a);
 /* Returns true if the address lies in a file that is mapped on this arena. */
 bool file_is_mapped(arena *a, const void *data);

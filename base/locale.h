@@ -6,8 +6,8 @@
 #include <stdarg.h>
 #include <stddef.h>
 
-/* Keeps the locale of a thread from c_locale_enter, which switches the thread to the locale "C" (whose decimal
- * separator is a point), to c_locale_leave, which restores it. */
+/* c_locale_enter switches the calling thread to the locale "C", whose decimal separator is a point, and returns what
+ * c_locale_leave needs to restore the thread's previous locale. */
 typedef struct c_locale {
   locale_t plain, outer;
 } c_locale;

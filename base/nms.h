@@ -26,8 +26,8 @@ enum { NMS_BOX_BYTES = 8, NMS_CHOSEN_BYTES = 20, NMS_LINE_BYTES = 512 };
 
 /* Chooses boxes of a line (one batch and class) in the order of their scores; equal scores are ordered by the index of
  * the box, and NaN comes last.  `rows` is [batches * classes, limit, 3] and is shared by all lines.  rows[line]
- * receives batch, class and index of each chosen box.  Returns how many boxes were chosen.  It may stop early if the
- * budget is used up. */
+ * receives batch, class and index of each chosen box.  Returns how many boxes were chosen.  If the budget expires, the
+ * function may stop early, with fewer boxes. */
 int64_t nms_line(const nms *p, int64_t line, void *scratch, int64_t *rows, const mem_budget *budget);
 /* Makes `rows`, which nms_line has filled for each line, a list without gaps: moves the rows of chosen boxes to the
  * front, in order, and fills the rest with zeros.  counts[line] is what nms_line returned.  Returns the number of rows

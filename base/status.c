@@ -8,7 +8,7 @@
 #include "base/locale.h"
 
 struct status_record {
-  unsigned code;  /* a status_code, plus one of STATUS_ABOUT_... */
+  unsigned code;  /* a status_code, perhaps plus one of STATUS_ABOUT_... */
   bool is_static; /* must not be freed, not even by a copy of this code in another of the process's shared libraries */
   const char *message;
   const char *node;

@@ -61,7 +61,7 @@ STATUS_MUST_USE status status_about(status s, status_code subject);
 /* Sets the node that `s` is about to the first `length` bytes of a label.  If a node is set already, it remains, since
  * that one is the innermost.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_about_node(status s, const char *label, size_t length);
-/* Like status_about_node with the whole label, and puts "label: " before the message. */
+/* Like status_about_node with the whole label.  In any case "label: " is put before the message. */
 STATUS_MUST_USE status status_at_node(status s, const char *label);
 /* Returns the label of the node, such as "fc1: Gemm"; "" if there is none.  It is valid until status_free. */
 const char *status_get_node(status s);

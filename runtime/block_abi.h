@@ -67,8 +67,8 @@ struct rt_block_thread {
   /* Returns memory for `frame`, aligned to 64 bytes, which the thread uses until it has ended.  Never returns NULL. */
   void *(*allocate)(rt_block_thread *t, int64_t bytes);
   /* A kernel that was compiled so that races can be found calls this before it accesses memory that another thread may
-   * write (not in its frame, and not what it only reads); other kernels do not call it.  It is not called for atomic
-   * accesses. */
+   * write.  It does not call this for its frame, for memory that the kernel only reads, and for atomic accesses.  Other
+   * kernels never call it. */
   void (*access)(rt_block_thread *t, const void *at, int64_t bytes, int32_t writes);
   /* Asynchronous copies to shared memory: the thread goes on while they are under way.  `copy` begins a copy of `bytes`
    * bytes (4, 8 or 16) to `to`, a multiple of `bytes`: it copies the first `live` bytes of `from` and writes zeros

@@ -13,7 +13,8 @@ enum { RT_KERNEL_ABI = 1 };
 /* The alignment of buffers in bytes. */
 enum { RT_KERNEL_ALIGN = 64 };
 
-/* A kernel.  It allocates nothing, keeps no state, and calls only functions that kernel_externals.def lists.
+/* A kernel.  It allocates nothing, keeps no state, and calls only functions of its object and those that
+ * kernel_externals.def describes.
  *
  *   buffers     one pointer for each operand, in order, then one for each result, then one for scratch memory if the
  *               kernel needs any: dense row-major arrays.  Entries of operands that are small constants are not read.

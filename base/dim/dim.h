@@ -83,8 +83,8 @@ bool dim_signed_value(const dim_table *t, dim d, int64_t *out);
 /* Returns true if d is factor * symbol + rest with a positive factor, and sets *symbol, *factor and *rest. */
 bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t *rest);
 
-/* Evaluates d, which may be signed, with the value that `value` returns for each symbol.  Returns false if a result is
- * outside of [-DIM_MAX, DIM_MAX] or a divisor is not positive. */
+/* Evaluates d, which may be signed, with the value that `value` returns for each symbol.  Returns false if d is
+ * DIM_OVERFLOW, if d or a part of it is outside of [-DIM_MAX, DIM_MAX], or if a divisor is not positive. */
 typedef int64_t dim_value_fn(void *data, dim symbol);
 bool dim_evaluate(const dim_table *t, dim d, dim_value_fn *value, void *data, int64_t *out);
 
@@ -95,8 +95,8 @@ bool dim_operate(dim_kind kind, int64_t a, int64_t b, int64_t *out);
 /* Translates d, an expression of table `from`, to an expression of table `to`.  `atom` is called for each symbol,
  * bounded dimension, quotient, remainder, maximum and minimum in d, from the outermost to the innermost.  It may set
  * *out to the dim of table `to` that replaces this part of d, and return true.  If it returns false, the operands of
- * this part are translated instead.  It must not return false for symbols and bounded dimensions, which have no
- * operands and would become DIM_OVERFLOW. */
+ * this part are translated instead.  It must not return false for symbols and bounded dimensions: they cannot be
+ * translated part by part, and would become DIM_OVERFLOW. */
 typedef bool dim_atom_fn(void *data, dim d, dim *out);
 dim dim_translate(dim_table *to, const dim_table *from, dim d, dim_atom_fn *atom, void *data);
 
@@ -113,12 +113,13 @@ const char *dim_name(const dim_table *t, dim d);
 
 /* Replaces each symbol by what `value` returns for it, which may be the symbol itself.  A bounded dimension depends on
  * what `value` returns for the symbol of its true extent: a constant replaces the whole bounded dimension, another
- * symbol becomes the symbol of its extent, and for any other expression it stays as it is. */
+ * symbol becomes the symbol of its extent, and for any other expression the bounded dimension stays as it is.  If the
+ * result as a whole is a negative constant, it becomes DIM_OVERFLOW. */
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data);
 
-/* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  It
- * does not depend on the order in which symbols were added to the table, and dim_parse (dim_parse_signed for a signed
- * number) turns it into the same dim. */
+/* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  The
+ * text does not depend on the order in which symbols were added to the table, and dim_parse (dim_parse_signed for a
+ * signed number) turns it into the same dim.  Only the text of DIM_OVERFLOW, "?", cannot be parsed. */
 const char *dim_print(arena *a, const dim_table *t, dim d);
 /* Parse a dim at *text and move *text past it.  Blanks are allowed around operators.  dim_parse_signed also
  * accepts negative numbers. */

@@ -1,7 +1,8 @@
 /* dim_interval.c - bounds of expressions from the ranges of symbols, by interval arithmetic. */
 #include "base/dim/dim_nodes.h"
 
-/* All numbers from `least` to `most`.  A bound of -FARTHEST or FARTHEST stands for all numbers beyond it, too. */
+/* All numbers from `least` to `most`.  Both are clamped to [-FARTHEST, FARTHEST], which loses nothing: no value of an
+ * expression or of a part of it is beyond DIM_MAX (dim_evaluate). */
 typedef struct interval {
   int64_t least, most;
 } interval;

@@ -109,8 +109,8 @@ static void note_unanswered(dim_table *t) {
   t->unanswered = t->unanswered ? t->unanswered : t->source ? t->source : "";
 }
 
-/* Evaluates a and b at the hints.  Returns false if a hint is missing, or if the values are too large to be computed.
- * In the second case it notes the question as unanswered and pins its symbols. */
+/* Evaluates a and b at the hints.  Returns false if a hint is missing, or if dim_evaluate fails, since a number is too
+ * large or a divisor is not positive.  In the second case notes the question as unanswered and pins its symbols. */
 static bool both_hints(dim_table *t, dim a, dim b, int64_t *x, int64_t *y) {
   if (dim_hint(t, a, x) && dim_hint(t, b, y)) {
     return true;

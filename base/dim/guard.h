@@ -26,8 +26,8 @@ typedef struct dim_guard {
 } dim_guard;
 
 void dim_set_hint(dim_table *t, dim symbol, int64_t hint);
-/* Evaluates d at the hints.  Returns true, and sets *out, if all symbols of d have hints and the numbers are not too
- * large (dim_evaluate).  A constant needs no hints. */
+/* Evaluates d at the hints.  Returns true, and sets *out, if all symbols of d have hints and dim_evaluate succeeds.  A
+ * constant needs no hints. */
 bool dim_hint(const dim_table *t, dim d, int64_t *out);
 
 /* The sizes for which a named dimension is meant, from `least` to `most`. */
@@ -46,10 +46,10 @@ void dim_set_source(dim_table *t, const char *source);
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
 /* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
- * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if the hints are so large that an
- * expression cannot be evaluated at them.  Then the answer was false and no guard states it, so a module that was made
- * with the table may be wrong even for the sizes at hand.  The symbols of a question with too large hints are pinned,
- * so that a second attempt with these pins can be right. */
+ * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if an expression cannot be evaluated at the
+ * hints, since a number is too large or a divisor is not positive (dim_evaluate).  Then the answer was false and no
+ * guard states it, so a module that was made with the table may be wrong even for the sizes at hand.  In the second
+ * case the symbols of the question are pinned, so that a second attempt with these pins can be right. */
 const char *dim_unanswered(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);

@@ -121,8 +121,8 @@ static uint16_t small_encode(const dtype_format *f, double value, bool saturate)
 
 /* Encodes f8e8m0fnu, whose value is 2^(bits-127); 0xff is NaN.  The sign is ignored.  The value is rounded to a power
  * of two; "nearest" means the power of two with the smaller distance to the value; a tie is rounded up.  A result
- * outside of the range is clamped if `saturate`, otherwise it is NaN.  DTYPE_ROUND_UP gives at least the smallest power
- * of two of the type. */
+ * outside of the range is clamped if `saturate`, otherwise it is NaN.  DTYPE_ROUND_UP rounds small numbers other than 0
+ * up to the smallest power of two of the type; 0 is outside of the range. */
 static uint8_t e8m0_encode(double value, bool saturate, dtype_round round) {
   if (isnan(value)) {
     return 0xff;

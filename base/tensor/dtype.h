@@ -79,11 +79,11 @@ typedef enum dtype_round { DTYPE_ROUND_NEAREST, DTYPE_ROUND_UP, DTYPE_ROUND_DOWN
 /* Returns an element as a double: for a complex type the real part.  Integers of more than 53 bits are rounded;
  * dtype_load_i64 gives them exactly.  Must not be called for strings. */
 double dtype_load_f64(dtype t, const void *element);
-/* Stores the nearest value of the type; for a complex type, as the real part.  For an integer type, the value is
- * truncated towards zero and clamped to the range of the type; NaN becomes 0.  A pred becomes value != 0.  For a float
- * of 4, 6 or 8 bits, `saturate` means that an overflow becomes the largest finite value; otherwise it becomes the
- * type's infinity or NaN; types that have neither always clamp.  Floats of 4 and 6 bits have no NaN: it becomes a zero
- * of the opposite sign.  The payload of a NaN is lost in types of 16 bits and fewer.
+/* Stores the nearest value of the type; for a complex type as the real part, with an imaginary part of 0.  For an
+ * integer type, the value is truncated towards zero and clamped to the range of the type; NaN becomes 0.  A pred
+ * becomes value != 0.  For a float of 4, 6 or 8 bits, `saturate` means that an overflow becomes the largest finite
+ * value; otherwise it becomes the type's infinity or NaN; types that have neither always clamp.  Floats of 4 and 6 bits
+ * have no NaN: it becomes a zero of the opposite sign.  The payload of a NaN is lost in types of 16 bits and fewer.
  *
  * `round` is used for f8e8m0fnu only: the value is rounded to a power of two, its sign is ignored, and 0 becomes the
  * smallest value if `saturate`, otherwise NaN. */

@@ -7,8 +7,9 @@
 
 #include "base/file.h"
 
-/* The header of a .npy file contains a Python dictionary.  For most arrays it has 128 bytes if NumPy or this file has
- * written it. */
+/* The header of a .npy file: the magic, the version, the length of a Python dictionary, and the dictionary.  NumPy and
+ * npy_format pad the header to a multiple of HEADER_ALIGN bytes.  Longer dictionaries than HEADER_MAX bytes are
+ * refused. */
 enum { MAGIC_SIZE = 6, HEADER_MAX = 65536, HEADER_ALIGN = 64 };
 static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 

@@ -12,8 +12,9 @@
  * Elements are borrowed from `bytes` if they are aligned and can stay as they are.  Otherwise they are copied to `a`:
  * the bytes of big-endian numbers and the elements of Fortran-ordered arrays are reordered, bools become 0 or 1, and
  * the unused high bits of types with less than 8 bits are set as dtypes.def states.  Messages start with `what`.
- * Errors are INVALID_FILE (the file is damaged), UNSUPPORTED (there is no such element type here: text, records,
- * objects, dates; or the rank is above SHAPE_MAX_RANK), and those of shape_check (the shape is too large). */
+ * Errors are INVALID_FILE (the file is damaged), UNSUPPORTED (the format version is another one; there is no such
+ * element type here: text, records, objects, dates; or the rank is above SHAPE_MAX_RANK), and those of shape_check (the
+ * shape is too large). */
 STATUS_MUST_USE status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, literal *out);
 
 /* Reads a file by file_map; the elements are valid until the arena is destroyed. */

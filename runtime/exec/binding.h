@@ -17,7 +17,7 @@ void rt_binding_destroy(rt_binding *b);
 
 /* --- between binding.c and executable.c --- */
 
-/* Returns the thunks of the program as they were loaded, whose sizes may still be expressions. */
+/* Returns the thunks of the executable as they were loaded.  Their sizes may still be expressions. */
 const rt_binding *rt_executable_loaded(const rt_executable *e);
 mem_budget *rt_executable_budget(const rt_executable *e);
 /* Returns a number for a new binding, which no other binding of the process has. */

@@ -12,7 +12,7 @@
  *
  * A byte is undefined if no thunk wrote it or if it was computed from undefined bytes.  Undefined bytes may be copied
  * and computed with; for example, the elements beyond the size of an array of dynamic size are undefined.  To track
- * them, each byte has a mark, and each thunk runs twice with different numbers in all undefined bytes.  Output bytes
+ * them, each byte has a mark, and each thunk runs twice with different numbers in all undefined bytes.  Output elements
  * that differ between the two runs are undefined.
  *
  * The checker relies on what the program states about which buffers a thunk reads: the inputs, and the outputs with
@@ -30,7 +30,7 @@ typedef struct rt_checker rt_checker;
 rt_checker *rt_checker_create(arena *a, rt_run *run);
 /* Runs the thunk, which must not be control flow (it has no bodies). */
 STATUS_MUST_USE status rt_checker_run(rt_checker *c, const rt_thunk *t, rt_run *r);
-/* Must be called before a thunk whose inputs decide what is run.  Fails if they are not defined. */
+/* Must be called before the inputs of a thunk decide what runs next.  Fails if an input has undefined bytes. */
 STATUS_MUST_USE status rt_checker_decide(rt_checker *c, const rt_thunk *t);
 /* Must be called before the bodies of a concurrent group run.  Fails if one body writes memory that another body uses.
  */

@@ -43,8 +43,8 @@ typedef struct rt_run_options {
   uint64_t seed;     /* the seed of random numbers; equal seeds give equal numbers */
   bool check_memory; /* whether accesses of thunks to memory are checked (check_memory.h) */
   /* For each input and each output, whether its array is in the memory of the target's device; NULL: no array is.  An
-   * input there must be complete when the run begins.  An array in the device's memory is used in place if
-   * its address is a multiple of RT_ARRAY_ALIGN, otherwise it is copied. */
+   * input there must be complete when the run begins.  An array in the device's memory is used in place if its address
+   * is a multiple of RT_ARRAY_ALIGN, otherwise it is copied. */
   const bool *params_on_device, *results_on_device;
   /* If not NULL, this function runs the program's thunks instead of rt_run_sequence, so that it can examine memory
    * between them (rt_memory_read). */
@@ -55,15 +55,15 @@ typedef struct rt_run_options {
 /* Runs a bound program.  `params` and `results` have a buffer for each parameter and each result, of the size that the
  * program states, in host memory unless the options say otherwise.  They need only the alignment of their elements;
  * buffers that are not aligned as kernels require are copied.  A result that is carried in a parameter (rt_io.carried)
- * may have the parameter's buffer. Otherwise a result overlaps no other buffer. */
+ * may have the parameter's buffer.  Otherwise a result must overlap no other buffer. */
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 
 /* Returns how many bytes of RT_COUNTERS the thunks of the sequence need.  All sizes must be numbers. */
 uint64_t rt_counter_bytes(const rt_sequence *s);
 
-/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status, and returns the
- * status.  NULL stays NULL. */
+/* Puts the thunk's label before the message of a failure, and the thunk's nodes into the status unless it names a node
+ * already.  Returns the status.  NULL stays NULL. */
 status rt_at_thunk(status failed, const rt_program *p, const rt_thunk *t);
 
 /* Runs a thunk. */

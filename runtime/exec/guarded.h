@@ -24,8 +24,8 @@ typedef struct guarded_pool {
   guarded *spare[17]; /* lists of unused memory, one for each number of pages */
 } guarded_pool;
 
-/* Like guarded_create, but the memory returns to the pool when the arena `user` is destroyed.  That must happen before
- * the pool's arena is destroyed. */
+/* Like guarded_create on the arena `user`, but when `user` is destroyed, a small piece of memory returns to the pool
+ * and is not unmapped.  That must happen before the pool's arena is destroyed. */
 guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes);
 /* Returns memory that can be read and written until the arena is destroyed.  If memory runs out, this jumps to the
  * innermost guard_run. */

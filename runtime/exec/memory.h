@@ -7,7 +7,7 @@
 enum { RT_ARRAY_ALIGN = 64 }; /* the alignment of every space (rt_space) in bytes, which kernels rely on */
 
 /* Allocates memory of the device, or of the host if `d` is NULL.  The budget counts only memory of the host.  The
- * message of a failure says that there is no memory for `what`, followed by `name` in quotes if it is not NULL. */
+ * message of a failure names `what`, followed by `name` in quotes if it is not NULL. */
 STATUS_MUST_USE status rt_memory_take(const rt_device *d, mem_budget *budget, size_t bytes, const char *what,
                                       const char *name, void **out);
 /* Frees memory of rt_memory_take; the arguments must be those with which it was allocated.  NULL is allowed. */

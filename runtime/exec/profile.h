@@ -47,8 +47,8 @@ enum { RT_PROFILE_EVENTS = 1 << 18 };
 /* If memory runs out, this and the functions below jump to the innermost guard_run. */
 rt_profiler *rt_profiler_create(arena *a);
 
-/* Must be called before and after each run.  If a run fails, rt_profiler_end is not called, and the next
- * rt_profiler_begin discards the run. */
+/* rt_profiler_begin must be called before each run, and rt_profiler_end after it.  If a run fails, rt_profiler_end is
+ * not called, and the next rt_profiler_begin discards the run. */
 void rt_profiler_begin(rt_profiler *p);
 void rt_profiler_end(rt_profiler *p);
 

@@ -112,10 +112,11 @@ status violation(const rt_thunk *t, const char *format, ...) {
 
 /* --- contents of undefined memory --- */
 
-/* Returns byte `at` of an array of undefined elements.  With WILD_NAN each element is a signalling NaN, or a large
- * number if the type has none (integers, floats of 8 bits); with WILD_FINITE it is a finite number, negative if the
+/* Returns byte `at` of an array of undefined elements.  With WILD_NAN each float is a signalling NaN (of 8 bits: a NaN
+ * or a large number), and each integer is large.  With WILD_FINITE each element is a finite number, negative if the
  * type has a sign.  Outputs get other numbers than inputs, so that an element that the thunk copied from an input does
- * not look like one that it did not write.  Types of less than 8 bits have too few values for that. */
+ * not look like one that it did not write.  Types of less than 8 bits have too few values for all this: their elements
+ * are 1 with WILD_NAN and 0 with WILD_FINITE. */
 static uint8_t wild_byte(dtype type, wild kind, bool is_output, size_t at) {
   size_t size = dtype_bytes(type) / (dtype_is_complex(type) ? 2 : 1), from_top = size - 1 - at % size;
   bool is_double = (dtype_is_float(type) || dtype_is_complex(type)) && size == sizeof(double);

@@ -14,7 +14,8 @@ typedef void *rt_resolve_fn(const char *name);
 
 /* Loads an object.  The mapping lives as long as the arena, and the object's bytes must live as long, since symbol
  * names are borrowed from them.  Errors: INVALID_FILE (damaged, or for another machine); UNSUPPORTED (an unknown
- * relocation, or a function for which `resolve` returns NULL). */
+ * relocation, or a function for which `resolve` returns NULL); RESOURCE and IO (the system gives no memory, or does not
+ * let it be executed). */
 STATUS_MUST_USE status rt_code_load(arena *a, rt_span object, rt_resolve_fn *resolve, rt_code **out);
 
 /* Returns the address of a symbol that the object defines, or NULL if there is none. */

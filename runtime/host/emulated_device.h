@@ -4,8 +4,8 @@
  * Its memory can be touched only while work of a stream of such a device is running: a process that reads or writes it
  * at another time is ended by a signal.  New memory is full of 0xFF bytes, which are NaN in f16, bf16, f32 and f64.
  * Each stream has a thread, so work is done some time after it was submitted, as on a real device.  A recording fails
- * if it contains a wait, which CUDA forbids in one, an event, or a copy from or to host memory, which may be used for
- * something else at the next replay. */
+ * if it contains a wait (which CUDA forbids in a recording), an event, or a copy from or to host memory (which may be
+ * used for something else at the next replay). */
 #ifndef RUNTIME_HOST_EMULATED_DEVICE_H
 #define RUNTIME_HOST_EMULATED_DEVICE_H
 
@@ -26,7 +26,7 @@ STATUS_MUST_USE status rt_emulated_submit(rt_stream *s, const rt_run *run, statu
                                           void *data);
 
 /* Puts the call run(t, r) into the queue of the run, for thunk kinds whose work the host does in place of a device.
- * The call fails if a buffer of the thunk is not in the device's memory. */
+ * When its turn comes, the call fails if a buffer of the thunk is not in the device's memory. */
 STATUS_MUST_USE status rt_emulated_submit_thunk(const rt_thunk *t, const rt_run *r,
                                                 status (*run)(const rt_thunk *t, rt_run *r));
 

@@ -11,7 +11,7 @@
 enum { SESSION_COMPILE_STACK = 1 << 20, SESSION_RUN_STACK = 192 << 10 };
 
 /* Does guard_run(fn, data): in the caller's thread if `bytes` bytes of its stack are free, otherwise in a new thread,
- * for which the caller waits. */
+ * for which the caller waits.  Fails with STATUS_RESOURCE if that thread cannot be started. */
 STATUS_MUST_USE status run_with_stack(size_t bytes, status (*fn)(void *), void *data);
 
 /* Starts a thread whose stack is large enough for compiling and for running.  Returns false if it cannot be started. */

@@ -59,7 +59,7 @@ typedef enum rt_space {
 } rt_space;
 
 /* A slice of a space: an array whose element (i, j, ..) is at offset + (i*strides[0] + j*strides[1] + ..) * element
- * size.  Strides are counted in elements and not negative.  The innermost stride is 1, unless the kind of the thunk
+ * size.  Strides are counted in elements and are not negative.  The innermost stride is 1, unless the kind of the thunk
  * permits other strides. */
 typedef struct rt_buffer {
   uint8_t space, type, rank; /* an rt_space, a dtype, and the number of dimensions */
@@ -129,8 +129,8 @@ typedef struct rt_io {
    * depend on them. */
   const void *value;
   /* For a parameter that tells an element of an input: the number of the input's parameter plus 1, and the index of the
-   * element; 0 for others.  The parameter has the shape u8[a,0] if the element's value is a (told.h).  Such parameters
-   * come after those of the inputs. */
+   * element; 0 for others.  If the value of the element is n, the parameter has the shape u8[n,0] (told.h).  Such
+   * parameters come after those of the inputs. */
   uint32_t told, element;
   /* Whether this result is a size: the number of elements of result `sized` that are defined along its dimension
    * `axis`.  A size is s64[] and at most the extent that the shape of result `sized` has there.  Sizes come after all
@@ -208,7 +208,8 @@ void rt_put_text(rt_writer *w, const char *text);             /* NULL is read as
 void rt_put_bytes(rt_writer *w, const void *data, size_t n);  /* writes n first */
 rt_span rt_written(const rt_writer *w);
 
-/* Reads config bytes.  After a read beyond their end, all reads return 0 or "", and rt_reader_end fails. */
+/* Reads config bytes.  After a read beyond their end, or of a value that is damaged, `bad` is set.  Then all later
+ * reads return 0 or "" (rt_get_in returns `low`), and rt_reader_end fails. */
 typedef struct rt_reader {
   const uint8_t *at, *end;
   bool bad;

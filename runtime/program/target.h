@@ -77,16 +77,16 @@ typedef struct rt_thunk_kind {
   /* Does the thunk's work, or lets the device do it later. */
   status (*run)(const rt_thunk *t, rt_run *r);
   rt_access access;
-  /* A kind that takes sizes which are known only when a program is bound has this function, which is called after
-   * `load`, with a copy of the thunk in which all sizes are numbers: it checks what depends on them.  It may replace
-   * t->state by a new state on the arena, which lives as long as the binding.  Many threads may bind one program at
-   * once. */
+  /* A kind has this function if its thunks may have sizes that are known only when a program is bound; it is NULL for
+   * other kinds.  It is called after `load`, with a thunk in which all sizes are numbers (a copy if the program is for
+   * many sizes), and checks what depends on the sizes.  It may replace t->state by a new state on the arena, which
+   * lives as long as the binding.  Many threads may bind one program at once. */
   status (*bind)(rt_thunk *t, arena *a);
   /* True if the kind works in host memory even if the target has a device.  Then the call waits until all earlier work
    * of the run is done, the thunk's buffers are copied to the host, and what the thunk writes is copied back. */
   bool on_host;
-  /* Returns true if `run` does no more than put work into the queue of a device, which is the same work for all runs of
-   * the thunk with the same addresses.  Such work may be recorded.  NULL: it never is. */
+  /* Returns true if all that `run` does is to put work into the queue of a device, and if all runs of the thunk with
+   * the same addresses put the same work there.  Such work may be recorded.  NULL means that it never is. */
   bool (*is_recordable)(const rt_thunk *t, const rt_run *r);
 } rt_thunk_kind;
 
@@ -251,8 +251,8 @@ typedef struct rt_report {
   uint32_t n_untimed; /* with RT_TUNE_KNOWN: the number of contractions for which RT_TUNE_FAST may find other configs */
   rt_tuned *tuned;
   double seconds_tuning;
-  const char *warning; /* on the arena: why the tuning log cannot be used, or why nothing is measured; NULL if neither
-                          is the case */
+  const char *warning; /* on the arena: what is wrong with the tuning log, or why nothing is measured; NULL if there is
+                          nothing to tell */
 } rt_report;
 
 typedef struct rt_compiler {

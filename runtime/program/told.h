@@ -2,8 +2,8 @@
  *
  * Sizes may depend on the content of an input that is a short list of integers, such as the shape to which a Reshape
  * reshapes.  A program for many sizes has a symbol for each element of such a list.  As symbols stand for dimensions of
- * parameters, the program has one more parameter for each element: its shape is u8[a,0] if the element's value is a, so
- * it takes no memory. */
+ * parameters, the program has one more parameter for each element: if the value of the element is n, the shape is
+ * u8[n,0], so the parameter takes no memory. */
 #ifndef RUNTIME_PROGRAM_TOLD_H
 #define RUNTIME_PROGRAM_TOLD_H
 
@@ -24,8 +24,9 @@ shape rt_told_shape(const rt_io *io, const literal *input);
  * them.  The dimensions of those parameters must be numbers. */
 const void *rt_told_content(arena *a, const rt_program *p, uint32_t k);
 
-/* Returns true if the program is for these contents of inputs, as far as it depends on contents (rt_io.value).  An
- * entry of `values`, or the whole list, is NULL if it is not known. */
+/* Returns true if each input whose contents the program depends on (rt_io.value) has these contents in `values`.  An
+ * entry of `values`, or the whole list, is NULL if it is not known; then the function returns false if the program
+ * depends on it. */
 bool rt_program_has_contents(const rt_program *p, const void *const *values);
 
 /* Checks the parameters that tell contents, which may come from a damaged file. */

@@ -34,7 +34,7 @@ void rt_weight_pool_destroy(rt_weight_pool *s);
 
 /* Returns a keyed hash of the bytes, which identifies their contents in names. */
 hash128 rt_weight_pool_identity(const rt_weight_pool *s, const void *data, size_t bytes);
-/* Writes a name for an array: the position in the model if the array is persistent, otherwise its identity. */
+/* Writes a name for an array: its size, and its position in the model if it is persistent, otherwise its identity. */
 void rt_weight_pool_put_name(rt_writer *w, const rt_sharing *s, const void *data, uint64_t bytes);
 /* Returns the array of that name, aligned to 64.  If *fresh is set, the array is new and the caller must fill it.
  * Returns NULL if memory runs out. */
@@ -50,10 +50,10 @@ rt_span rt_weight_pool_name(const rt_weight_pool *s, const void *data);
 typedef bool rt_weight_pool_match(void *data, rt_span name);
 rt_span rt_weight_pool_search(const rt_weight_pool *s, rt_weight_pool_match *matches, void *data);
 
-/* Registers constants and code of a program as shared arrays, unless their names exist already.  Their memory is not
- * copied.  It belongs to the arena `mapped`, such as the one on which the program's file is mapped, or to the caller if
- * `mapped` is NULL.  Returns true if any array was registered.  Then the pool owns the arena, and destroys it when the
- * last of these arrays is freed. */
+/* Registers the constants and code of a program that have names as shared arrays, unless the pool has arrays of these
+ * names already.  The memory is not copied.  It belongs to the arena `mapped`, such as the one on which the program's
+ * file is mapped, or to the caller if `mapped` is NULL.  Returns true if any array was registered.  Then the pool owns
+ * the arena, and destroys it when the last of these arrays is freed. */
 bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapped);
 
 /* rt_weight_pool_retain increments the reference counts of the shared arrays among the program's constants and code,

@@ -19,8 +19,7 @@ typedef struct autotune_config {
   double estimate; /* the expected nanoseconds; decides what is timed first, and what is taken if nothing is timed */
   double build;    /* the expected nanoseconds until the program has the code for it */
   double bytes;    /* bytes of packed weights and scratch memory if these may be large; otherwise 0 */
-  bool idle; /* whether some threads have no work; then the config must be clearly faster to win over a better estimate
-              */
+  bool idle;       /* whether some threads have no work; it wins over a better estimate only if it is clearly faster */
 } autotune_config;
 
 /* An instruction that can be computed by more than one config. */

@@ -25,9 +25,9 @@ typedef struct autotune_log_entry {
 typedef struct autotune_log autotune_log;
 
 /* Opens the log and reads it.  If path is NULL, the log is empty and not written to a file.  A file is neither read nor
- * written if it is not a regular file of this user, if others can write to it, or if it is larger than 64 MiB.
- * *warning tells that, or that lines were damaged; it is on the arena, and NULL if there is nothing to tell.  The log
- * is closed when the arena is destroyed. */
+ * written if it cannot be opened, if it is a symbolic link or not a regular file of this user, if others can write to
+ * it, or if it is larger than 64 MiB.  Then *warning says why.  *warning also says if lines were damaged.  It is on the
+ * arena, and NULL if there is nothing to tell.  The log is closed when the arena is destroyed. */
 autotune_log *autotune_log_open(arena *a, const char *path, const char **warning);
 
 /* Returns the entry for the key, or NULL if there is none. */

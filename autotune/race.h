@@ -1,5 +1,5 @@
-/* race.h - measures how long the configs of one problem take.  The configs take turns, and those that are far slower
- * than the fastest drop out. */
+/* race.h - measures how long the configs of one problem take.  The configs take turns, and those that are clearly
+ * slower than the fastest drop out. */
 #ifndef AUTOTUNE_RACE_H
 #define AUTOTUNE_RACE_H
 

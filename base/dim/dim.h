@@ -119,7 +119,7 @@ dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), vo
 
 /* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  The
  * text does not depend on the order in which symbols were added to the table, and dim_parse (dim_parse_signed for a
- * signed number) turns it into the same dim.  Only the text of DIM_OVERFLOW, "?", cannot be parsed. */
+ * signed number) turns it into the same dim.  DIM_OVERFLOW becomes "?", which cannot be parsed. */
 const char *dim_print(arena *a, const dim_table *t, dim d);
 /* Parse a dim at *text and move *text past it.  Blanks are allowed around operators.  dim_parse_signed also
  * accepts negative numbers. */

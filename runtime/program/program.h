@@ -51,8 +51,8 @@ typedef enum rt_space {
   RT_CONSTANT, /* constant `index` of the program */
   RT_PARAM,    /* the caller's input `index` */
   RT_RESULT,   /* the caller's output `index`, which thunks write directly */
-  /* Memory of the run, only on devices, that is 0 when a thunk begins: each thunk that changes it makes it 0 again. All
-   * thunks use the same memory, which is as large as the thunk that needs most of it requires. */
+  /* Memory of the run, only on devices.  It is 0 when a thunk begins, since each thunk that changes it makes it 0
+   * again.  All thunks use the same memory; its size is the most that one of them needs. */
   RT_COUNTERS,
   RT_SPACE_COUNT,
   RT_STAGED = RT_SPACE_COUNT /* array `index` of rt_run.staged; programs never have it, only thunks while they run */

@@ -124,7 +124,7 @@ struct rt_device {
   status (*replay)(const rt_run *r, rt_recording *recording);
   /* No replay may be left to do. */
   void (*release_recording)(rt_recording *recording);
-  /* The next four functions are for events, and NULL if the device has none.  record_event puts work into the queue
+  /* The next four functions are for events, and NULL if the device has none.  record_event puts into the queue work
    * that notes the time. */
   status (*create_event)(const rt_device *d, rt_event **out);
   /* No work that notes the event's time may be left to do. */

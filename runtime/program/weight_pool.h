@@ -1,5 +1,6 @@
-/* weight_pool.h - arrays that the programs of one session share: constants, above all packed weights, which are large
- * and the same for all input shapes, and object code, in which a program finds kernels that earlier programs compiled.
+/* weight_pool.h - arrays that the programs of one session share.  They are constants (above all packed weights, which
+ * are large and the same for all input shapes) and object code (in which a program finds kernels that earlier programs
+ * compiled).
  *
  * An array has a name: bytes that identify its contents.  Names are the same in every process with the same model and
  * secret, and programs in files contain them.  Arrays that no program retains are freed at the next collection.  The

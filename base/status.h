@@ -17,8 +17,8 @@ typedef enum status_code {
   STATUS_INVALID_FILE = 2,     /* bytes that are not of the format that was expected: protobuf, .oxla, .npy, HLO text */
   STATUS_INVALID_MODEL = 3,    /* well-formed, but breaks a rule of the ONNX standard or of HLO */
   STATUS_UNSUPPORTED = 4,      /* valid, but onnx-xla cannot do it (yet) */
-  STATUS_RESOURCE = 5,         /* memory, time or a size limit is used up */
-  STATUS_IO = 6,               /* the operating system refused */
+  STATUS_RESOURCE = 5,         /* memory, time or a size limit is used up, or the work was cancelled */
+  STATUS_IO = 6,               /* the operating system refused, or a file changed while it was in use */
   STATUS_INTERNAL = 7,         /* a library or a pass misbehaved */
 
   /* What the failure is about, for programs that must know it.  At most one of these is added to a code.  Shifted right
@@ -27,9 +27,9 @@ typedef enum status_code {
   STATUS_ABOUT_OPERATOR = 2 << 8, /* an operator as a whole */
   STATUS_ABOUT_TYPE = 3 << 8,     /* an element type */
   STATUS_ABOUT_SHAPE = 4 << 8,    /* a rank or dimension */
-  STATUS_ABOUT_VALUE = 5 << 8,    /* the contents of an input, on which a size depends */
-  STATUS_ABOUT_BACKEND = 6 << 8,  /* the backend, or the compiler library, cannot be found */
-  STATUS_ABOUT_NAME = 7 << 8,     /* the name of an input, output or constant */
+  STATUS_ABOUT_VALUE = 5 << 8,    /* contents of an input that decide sizes, an index out of range, or a divisor of 0 */
+  STATUS_ABOUT_BACKEND = 6 << 8,  /* the backend or the compiler library, which cannot be found or cannot do this */
+  STATUS_ABOUT_NAME = 7 << 8,     /* the name of an input, output, constant, dimension or node */
   STATUS_CODE_MASK = 0xff
 } status_code;
 

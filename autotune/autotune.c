@@ -157,10 +157,10 @@ static void estimate_by_near(const tuner *t, decision *d, const autotune_log_ent
   }
 }
 
-/* Decides by the log entry of a similar problem with another number of rows.  If that problem was timed, takes the best
- * config of the algorithm that was fastest there, or the very config that was fastest, if its estimate for this problem
- * is nearly as good.  If even the algorithm's best estimate is much worse than the best of all, the decision stays as
- * it is. */
+/* Decides by the log entry of a similar problem with another number of rows.  If the entry was decided by estimates
+ * only, calls estimate_by_near.  Otherwise takes a config of the algorithm that was fastest there: the very config that
+ * was fastest if its estimate for this problem is nearly the algorithm's best, else the config with the algorithm's
+ * best estimate.  If that is much worse than the best estimate of all, the decision stays as it is. */
 static void decide_by_near(const tuner *t, decision *d) {
   const double same_config = 1.25;
   const autotune_log_entry *e = d->near ? autotune_log_find(t->log, d->near) : NULL;

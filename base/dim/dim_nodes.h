@@ -61,8 +61,8 @@ dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);
 /* Compares in a total order that does not depend on the values of handles. */
 int dim_compare(const dim_table *t, dim a, dim b);
 
-/* Returns true if it is known that d, which may be signed, is not negative, assuming that symbols are not negative and
- * divisors are positive. */
+/* Returns true if d, which may be signed, is known to be not negative.  Symbols are assumed to be not negative, and
+ * divisors to be positive. */
 bool dim_never_negative(const dim_table *t, dim d);
 
 /* Returns true if d, which may be signed, is not negative for all symbols within their ranges (dim_set_range). */

@@ -25,9 +25,9 @@ void rt_device_constant_give(const rt_device *d, const void *data, size_t bytes)
 STATUS_MUST_USE status rt_memory_copy(const rt_device *d, rt_stream *s, rt_copy direction, void *to, const void *from,
                                       size_t bytes);
 
-/* Waits until the device has done the work of the stream.  Returns `failed`, or if that is NULL, the failure of the
- * wait, such as that of a budget that has expired.  Even after a failure it waits to the end, so that what the work
- * uses may be freed afterwards.  Without a device there is nothing to wait for. */
+/* Waits until the device has done the work of the stream.  Returns `failed` unless it is NULL.  Otherwise returns the
+ * failure of the wait, such as that of a budget that has expired, or NULL.  Even after a failure it waits to the end,
+ * so that what the work uses may be freed afterwards.  Without a device there is nothing to wait for. */
 STATUS_MUST_USE status rt_memory_await(const rt_device *d, rt_stream *s, const mem_budget *budget, status failed);
 
 /* Reads bytes of an array of the target, after all work of the run so far is done. */

@@ -65,8 +65,8 @@ rt_profile_mark rt_profile_enter(rt_profiler *p, const rt_program *program, cons
 /* `device_seconds` is what the thunk itself took on a device; if it is negative, the time of the host counts. */
 void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark, double device_seconds);
 
-/* Calls run(t, r), which puts the work of a thunk into the queue of a device, waits until it is done, and sets *seconds
- * to how long the device took for it; to -1 if the device has no events. */
+/* Calls run(t, r), which puts the work of a thunk into the queue of a device, and waits until the work is done.  Sets
+ * *seconds to how long the device took for it, or to -1 if the device has no events. */
 STATUS_MUST_USE status rt_profile_device(const rt_thunk *t, rt_run *r, status (*run)(const rt_thunk *t, rt_run *r),
                                          double *seconds);
 

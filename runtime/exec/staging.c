@@ -10,8 +10,9 @@ static bool is_at_home(const rt_staging *s, uint32_t k) { return !s->device || (
 
 static bool is_aligned(const void *p) { return ((uintptr_t)p & (RT_ARRAY_ALIGN - 1)) == 0; }
 
-/* Returns true if the result is given the memory of the parameter in which it is carried, but is not computed in place,
- * so that the program still reads the parameter while it writes the result. */
+/* Returns true if the caller passes the same memory for the result and for the parameter in which it is carried, but
+ * the program does not compute the result in place.  Such a program still reads the parameter while it writes the
+ * result. */
 static bool needs_own_memory(const rt_io *io, const void *const *params, const void *given) {
   return io->carried && !io->in_place && params && params[io->carried - 1] == given;
 }

@@ -1,5 +1,6 @@
 /* staging.h - the caller's arrays for a run.  An array that is not aligned as kernels require is copied to or from
- * aligned memory.  If the target has a device, arrays in host memory are copied to or from its memory. */
+ * aligned memory.  If the target has a device, arrays in host memory are copied to or from its memory.  A result for
+ * which the caller passes the memory of a parameter gets memory of its own if the program still reads the parameter. */
 #ifndef RUNTIME_EXEC_STAGING_H
 #define RUNTIME_EXEC_STAGING_H
 

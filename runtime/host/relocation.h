@@ -34,8 +34,8 @@ typedef struct rt_patch {
   const struct rt_patch *high;
 } rt_patch;
 
-/* A slot has a symbol's address, which is used as an entry of a global offset table, and a jump to it, which is used
- * for calls of symbols that are too far away for a relative call. */
+/* A slot has a symbol's address and a jump to it.  The address is used as an entry of a global offset table.  The jump
+ * is used for calls of symbols that are too far away for a relative call. */
 void rt_slot_write(uint8_t *slot, uint64_t address);
 
 /* Returns true for the lower half of an address on RISC-V (rt_patch.high). */

@@ -320,9 +320,8 @@ void session_free_programs(session *s) {
 
 /* --- carried outputs (oxla_options.carried) ---
  *
- * A program may write carried outputs in place.  For outputs that grow, only a program for all sizes can do so.  For
- * each of them it has a parameter after those of the inputs: the memory of the output, which has room for more elements
- * than the output has.  An output that does not grow is written to the memory of its input. */
+ * A program may write carried outputs in place: those that do not grow to the memory of their input.  A program for all
+ * sizes has a further parameter for each that grows: its memory, which has room for more elements than it has. */
 
 /* Returns the pair whose output is carried in parameter k of the program, or NULL. */
 static const compiler_carry *pair_of(const session *s, const rt_program *p, uint32_t k) {

@@ -116,15 +116,15 @@ static double hertz_to_mel(double f) { return 2595 * log10(1 + f / 700); }
 
 /* Returns the spectrogram bin of edge k.  The filters have `bins` + 2 edges, evenly spaced on the mel scale; filter k
  * extends from edge k to edge k + 2. */
-static int64_t mel_edge(const mel_filters *f, int64_t k) {
+static double mel_edge(const mel_filters *f, int64_t k) {
   double low = hertz_to_mel(f->low), step = (hertz_to_mel(f->high) - low) / (double)(f->bins + 2);
   double hertz = 700 * (pow(10, ((double)k * step + low) / 2595) - 1);
-  return (int64_t)floor((double)(f->length + 1) * hertz / (double)f->rate);
+  return floor((double)(f->length + 1) * hertz / (double)f->rate);
 }
 
 /* Fills column k with a triangular filter, which rises from edge k to edge k + 1 and falls to edge k + 2. */
 static void fill_triangle(const mel_filters *f, int64_t k, double *matrix) {
-  int64_t left = mel_edge(f, k), centre = mel_edge(f, k + 1), right = mel_edge(f, k + 2);
+  int64_t left = (int64_t)mel_edge(f, k), centre = (int64_t)mel_edge(f, k + 1), right = (int64_t)mel_edge(f, k + 2);
   if (left == centre) {
     matrix[centre * f->bins + k] = 1;
   }
@@ -152,8 +152,10 @@ status onnx_import_mel_weight_matrix(onnx_node *n) {
              f.high);
   shape s = shape_make(DTYPE_F64, 2, (dim[]){f.length / 2 + 1, f.bins});
   TRY(shape_check(&s, "the result"));
-  CHECK_THAT(f.bins == 0 || mel_edge(&f, f.bins + 1) <= f.length / 2, INVALID,
-             "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram", f.high, f.length / 2 + 1);
+  /* The edges rise from the first to the last; NaN is refused, too. */
+  bool fits = mel_edge(&f, 0) >= 0 && mel_edge(&f, f.bins + 1) <= (double)(f.length / 2);
+  CHECK_THAT(f.bins == 0 || fits, INVALID, "upper_edge_hertz is %g, beyond the %" PRId64 " bins of the spectrogram",
+             f.high, f.length / 2 + 1);
   literal l = literal_new(n->arena, s, &data);
   for (int64_t k = 0; k < f.bins; k++) {
     fill_triangle(&f, k, data);

@@ -269,6 +269,7 @@ static const node_case refusals[] = {
     {"AffineGrid", 20, "", "f32[1,2,3]:1,0,0,0,1,0 s64[4]:1,1,0,1", "!size[2] is 0"},
     {"AffineGrid", 20, "", "f32[2,2,3]:1,0,0,0,1,0,1,0,0,0,1,0 s64[4]:1,1,1,1", "!instead of"},
     {"MelWeightMatrix", 17, "", "s64[]:2 s64[]:8 s64[]:16 f32[]:0 f32[]:100", "!beyond"},
+    {"MelWeightMatrix", 17, "", "s64[]:1 s64[]:16 s64[]:8192 f32[]:0 f32[]:3e38", "!beyond"},
 };
 
 START_TEST(gives_results) { run_node_case(&results[_i]); }

@@ -71,7 +71,8 @@ static void leave(const race *r, runner *x) {
 
 /* Runs the config once without counting its time.  Then runs it FEWEST times or, with several threads, until the runs
  * have taken waking_nanoseconds, but at most MOST times.  Threads that were asleep while the config was built take that
- * long to wake, and join the first runs late or not at all; that does not matter for the least time. */
+ * long to wake.  Until then runs are slower, since these threads join them late or not at all; that does no harm, since
+ * the later runs are measured too, and only the least time counts. */
 static status warm_up(const race *r, runner *x) {
   enum { FEWEST = 2, MOST = 100 };
   const double waking_nanoseconds = 4e5;
@@ -151,12 +152,13 @@ static int64_t interruptions(void) {
 
 status autotune_race(const autotune_backend *backend, mem_budget *budget, const autotune_problem *p, uint32_t n,
                      const autotune_config *configs, bool thorough, double *nanoseconds, bool *disturbed) {
-  race r = {.backend = backend, .budget = budget, .thorough = thorough, .n = n};
+  race r = {.backend = backend, .budget = budget, .thorough = thorough};
   arena *shared = arena_create(budget);
   int64_t before = interruptions();
   double start = clock_seconds();
   status s = NULL;
   for (uint32_t k = 0; k < n && !s; k++) {
+    r.n = k + 1;
     s = enter(&r, &r.runners[k], shared, p, configs[k].name);
     drop_losers(&r, thorough ? 4 : 2);
   }

@@ -34,8 +34,8 @@ static rt_size add_solution(size_table *t, rt_size size, int64_t factor, int64_t
   return factor > 1 ? add_node(t, (rt_size_node){.op = DIM_FLOORDIV, .a = size, .b = factor}) : size;
 }
 
-/* Adds nodes that compute symbol d from the first dimension of an input that is d, or a multiple of d plus a constant.
- * Sets `missing` if there is no such dimension. */
+/* Adds nodes that compute symbol d from a dimension of an input: the first dimension found, of any input, that is d, or
+ * a multiple of d plus a constant.  Sets `missing` if there is none. */
 static rt_size add_symbol(size_table *t, dim d) {
   const hlo_computation *entry = t->module->entry;
   const dim_table *dims = t->module->dims;

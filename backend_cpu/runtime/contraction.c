@@ -35,6 +35,43 @@ static bool types_are_sane(const cpu_geometry *g) {
          (x == DTYPE_U8 || x == DTYPE_S8) && (y == DTYPE_F32 || y == DTYPE_S32 || y == DTYPE_U8 || y == DTYPE_S8);
 }
 
+/* Returns the distance from the first to the last of n elements. */
+static int64_t reach(int64_t n, int64_t stride) { return mul_saturated(n - 1, stride); }
+
+/* Returns the number of elements from the first to the last that a matrix product reads of an array; a, b and c are the
+ * distances that its three dimensions reach (reach). */
+static int64_t span_elements(int64_t a, int64_t b, int64_t c) {
+  return add_saturated(add_saturated(add_saturated(a, b), c), 1);
+}
+
+static int64_t product_of(int64_t first, int n, const int64_t *factors) {
+  int64_t product = first;
+  for (int d = 0; d < n; d++) {
+    product = mul_saturated(product, factors[d]);
+  }
+  return product;
+}
+
+static int64_t lhs_elements(const cpu_geometry *g) {
+  return g->op == CPU_MATMUL
+             ? span_elements(reach(g->batch, g->lhs_batch_stride), reach(g->m, g->lhs_m), reach(g->k, g->lhs_k))
+             : product_of(mul_saturated(g->batch, g->in_channels), g->spatial, g->in);
+}
+
+static int64_t weights_elements(const cpu_geometry *g) {
+  return g->op == CPU_MATMUL
+             ? span_elements(reach(g->batch, g->rhs_batch_stride), reach(g->k, g->rhs_k), reach(g->n, g->rhs_n))
+             : product_of(mul_saturated(g->out_channels, g->in_channels / g->groups), g->spatial, g->kernel);
+}
+
+/* Returns true if byte offsets in the arrays can be computed without overflow. */
+static bool has_sane_arrays(const cpu_geometry *g) {
+  const int64_t most = (int64_t)1 << 56;
+  int64_t result = g->op == CPU_MATMUL ? product_of(g->batch, 2, (int64_t[]){g->m, g->n})
+                                       : product_of(mul_saturated(g->batch, g->out_channels), g->spatial, g->out);
+  return lhs_elements(g) <= most && weights_elements(g) <= most && result <= most;
+}
+
 static bool geometry_is_sane(const cpu_geometry *g) {
   const int64_t most = (int64_t)1 << 31;
   bool ok = in_range(g->op, CPU_CONVOLUTION, CPU_MATMUL) && in_range(g->batch, 1, most) &&
@@ -42,7 +79,7 @@ static bool geometry_is_sane(const cpu_geometry *g) {
   if (g->op == CPU_MATMUL) {
     return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) &&
            g->lhs_batch_stride >= 0 && g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 &&
-           g->rhs_n >= 0;
+           g->rhs_n >= 0 && has_sane_arrays(g);
   }
   ok = ok && in_range(g->spatial, 1, CPU_MAX_SPATIAL) && in_range(g->in_channels, 1, most) &&
        in_range(g->out_channels, 1, most) && in_range(g->groups, 1, g->in_channels) &&
@@ -52,7 +89,7 @@ static bool geometry_is_sane(const cpu_geometry *g) {
          in_range(g->strides[d], 1, most) && in_range(g->dilation[d], 1, most) && in_range(g->low[d], 0, most) &&
          in_range(g->high[d], 0, most);
   }
-  return ok;
+  return ok && has_sane_arrays(g);
 }
 
 status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c) {
@@ -127,35 +164,6 @@ typedef struct contraction_state {
   uint64_t scratch_bytes;
   bool has_scratch;
 } contraction_state;
-
-/* Returns the distance from the first to the last of n elements. */
-static int64_t reach(int64_t n, int64_t stride) { return mul_saturated(n - 1, stride); }
-
-/* Returns the number of elements from the first to the last that a matrix product reads of an array; a, b and c are the
- * distances that its three dimensions reach (reach). */
-static int64_t span_elements(int64_t a, int64_t b, int64_t c) {
-  return add_saturated(add_saturated(add_saturated(a, b), c), 1);
-}
-
-static int64_t product_of(int64_t first, int n, const int64_t *factors) {
-  int64_t product = first;
-  for (int d = 0; d < n; d++) {
-    product = mul_saturated(product, factors[d]);
-  }
-  return product;
-}
-
-static int64_t lhs_elements(const cpu_geometry *g) {
-  return g->op == CPU_MATMUL
-             ? span_elements(reach(g->batch, g->lhs_batch_stride), reach(g->m, g->lhs_m), reach(g->k, g->lhs_k))
-             : product_of(mul_saturated(g->batch, g->in_channels), g->spatial, g->in);
-}
-
-static int64_t weights_elements(const cpu_geometry *g) {
-  return g->op == CPU_MATMUL
-             ? span_elements(reach(g->batch, g->rhs_batch_stride), reach(g->k, g->rhs_k), reach(g->n, g->rhs_n))
-             : product_of(mul_saturated(g->out_channels, g->in_channels / g->groups), g->spatial, g->kernel);
-}
 
 /* Returns true if the buffer is dense and has room for n elements of `size` bytes.  INT64_MAX stands for a number of
  * bytes that does not fit, and so for more than any buffer has. */

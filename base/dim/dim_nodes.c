@@ -14,6 +14,7 @@ dim_table *dim_table_create(arena *a) {
   str_map_init(&t->symbols, a);
   str_map_init(&t->named, a);
   str_map_init(&t->nameless, a);
+  str_map_init(&t->numbers, a);
   return t;
 }
 
@@ -113,8 +114,9 @@ static dim take_symbol(dim_table *t, str_map *map, const char *key, const char *
   void *symbol = str_map_get(map, key);
   if (!symbol) {
     const char *clean = clean_name(t->arena, name, strlen(name)), *numbered = clean;
-    for (uint32_t k = 1; symbol = intern_symbol(t, numbered), symbol_node(t, symbol)->taken; k++) {
-      numbered = arena_printf(t->arena, "%s.%u", clean, k);
+    uintptr_t *last = (uintptr_t *)str_map_put(&t->numbers, clean);
+    while (symbol = intern_symbol(t, numbered), symbol_node(t, symbol)->taken) {
+      numbered = arena_printf(t->arena, "%s.%llu", clean, (unsigned long long)++*last);
     }
     symbol_node(t, symbol)->taken = true;
     *str_map_put(map, arena_strdup(t->arena, key)) = symbol;

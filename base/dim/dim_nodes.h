@@ -41,6 +41,7 @@ struct dim_table {
   uint32_t n_slots;
   str_map symbols;         /* by the names that dim_name returns */
   str_map named, nameless; /* the symbols of dim_named and of dim_nameless, by what they were asked for */
+  str_map numbers;         /* for a name, the largest number that was appended to it, cast to a pointer */
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
   const char *source;     /* the source of the guards that are added next (dim_set_source) */

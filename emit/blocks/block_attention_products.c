@@ -202,8 +202,8 @@ void emit_attention_scores(emit_attention_block *k, LLVMValueRef *scores) {
 
 /* --- the product of the weights and v --- */
 
-/* Adds the products of the group's weights and the columns of v that are in shared memory.  sums[] has a vector for
- * each row, `step` entries apart. */
+/* Adds to sums[] the products of the weights of the thread's group (emit_attention_block.group) and the columns of v
+ * that are in shared memory.  sums[] has a vector for each row of the group, `step` entries apart. */
 static void multiply_values(const emit_attention_block *k, LLVMValueRef *sums, int64_t step) {
   const emit_ir *ir = k->ir;
   int64_t rows = k->t.c.rows, keys = LANES * k->t.c.keys, n = k->t.vector;

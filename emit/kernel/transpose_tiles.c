@@ -174,7 +174,8 @@ static bool joins_columns(emit_transposes *t, const hlo_instr *i) {
   return single && t->rank >= 2;
 }
 
-/* Sets t's dimensions, and returns true if the broadcast i repeats each element of its operand's rows. */
+/* Sets t's dimensions, and returns true if the broadcast i repeats each element in the neighbouring columns of a row:
+ * the dimension of columns is new, and that of rows is the operand's last one (apart from dimensions of extent 1). */
 static bool repeats(emit_transposes *t, const hlo_instr *i) {
   const shape *s = &i->shapes[0], *x = hlo_shape(i->operands[0]);
   int rows = -1, columns = keep_dims(t, s);
@@ -191,7 +192,9 @@ static bool repeats(emit_transposes *t, const hlo_instr *i) {
   return next;
 }
 
-/* Sets t's dimensions, and returns true if i interleaves columns. */
+/* Sets t's dimensions, and returns true if i is a broadcast or a concatenation that interleaves columns, or a transpose
+ * that changes the innermost dimension.  Such a transpose interleaves columns only if t->column is t->rank - 2, which
+ * the caller checks. */
 static bool has_columns(emit_transposes *t, const hlo_instr *i) {
   switch (i->op) {
     case HLO_TRANSPOSE: return merge(t, i);

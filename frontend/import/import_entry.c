@@ -207,7 +207,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   f->dims = options->symbols ? b.dims : NULL;
   f->definitions = options->symbols;
   for (uint32_t k = 0; k < options->n_dims; k++) {
-    dim symbol = dim_named(b.dims, options->dims[k].name);
+    dim symbol = dim_symbol(b.dims, options->dims[k].name);
     *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
   }
   shape *shapes = ARENA_NEW_N(a, shape, g->n_input);

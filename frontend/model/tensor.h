@@ -6,13 +6,13 @@
 #include "frontend/onnx.pb-c.h"
 #include "frontend/model/source.h"
 
-/* Returns the elements of a tensor.  Elements that need no conversion and are aligned are not copied, unless they are
- * in int32_data: they stay in the file's bytes or in the message `t`.  All others are copied to `a`.  So the literal is
- * valid as long as these bytes, `t` and `a` are.  Elements smaller than a byte are unpacked to one byte each, and bools
- * become 0 or 1.  `src` has the bytes of payloads that the wire scan left out of the message (wire_scan.h), and the
- * folder of external data; `src` may be NULL if the tensor has neither.  Errors name the tensor: INVALID_MODEL (dims
- * and data disagree, or the data is in a wrong field), UNSUPPORTED (strings, unknown element types,
- * TensorProto.segment, a rank above SHAPE_MAX_RANK), and those of external_data.h. */
+/* Returns the elements of a tensor.  Those that are aligned, need no conversion and are not in int32_data are not
+ * copied: they stay in the message `t`, or in the bytes of the model or of a file of external data.  All others are
+ * copied to `a`.  So the literal is valid as long as these bytes, `t` and `a` are.  Elements smaller than a byte are
+ * unpacked to one byte each, and bools become 0 or 1.  `src` has the bytes of payloads that the wire scan left out of
+ * the message (wire_scan.h), and the folder of external data; `src` may be NULL if the tensor has neither.  Errors name
+ * the tensor: INVALID_MODEL (dims and data disagree, or the data is in a wrong field), UNSUPPORTED (strings, unknown
+ * element types, TensorProto.segment, a rank above SHAPE_MAX_RANK), and those of external_data.h. */
 STATUS_MUST_USE status onnx_tensor_literal(arena *a, const onnx_source *src, const Onnx__TensorProto *t, literal *out);
 /* Like onnx_tensor_literal, but large f32 arrays are not copied even if they are not aligned (see literal_aligned in
  * literal.h).  Kernels read packed copies of the weights, so an additional aligned copy would double their memory. */

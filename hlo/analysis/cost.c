@@ -2,16 +2,6 @@
 #include "base/arith.h"
 #include "hlo/analysis/cost.h"
 
-static int64_t plus(int64_t x, int64_t y) {
-  int64_t sum;
-  return __builtin_add_overflow(x, y, &sum) ? INT64_MAX : sum;
-}
-
-static int64_t times(int64_t x, int64_t y) {
-  int64_t product;
-  return __builtin_mul_overflow(x, y, &product) ? INT64_MAX : product;
-}
-
 static bool is_known(const shape *s) { return s->kind == SHAPE_ARRAY && shape_is_static(s); }
 
 static int64_t elements_of(const shape *s) { return is_known(s) ? shape_elements(s) : 0; }
@@ -23,7 +13,7 @@ static int64_t bytes_of(const shape *s) { return is_known(s) ? shape_bytes(s) : 
 static int64_t product_of(const int64_t *list, uint32_t n) {
   int64_t product = 1;
   for (uint32_t k = 0; k < n; k++) {
-    product = times(product, list[k]);
+    product = mul_saturated(product, list[k]);
   }
   return product;
 }
@@ -36,7 +26,7 @@ static int64_t depth_of(const hlo_instr *i) {
   }
   int64_t depth = is_known(x);
   for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT); k++) {
-    depth = times(depth, x->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]]);
+    depth = mul_saturated(depth, x->dims[hlo_ints(i, HLO_ATTR_LHS_CONTRACT)[k]]);
   }
   return depth;
 }
@@ -48,10 +38,11 @@ static int64_t operations_of(const hlo_instr *i) {
   int64_t out = elements_of(&i->shapes[0]);
   switch (hlo_info(i)->kind) {
     case HLO_ELEMENTWISE: return out;
-    case HLO_CONTRACTION: return times(2, times(out, depth_of(i)));
+    case HLO_CONTRACTION: return mul_saturated(2, mul_saturated(out, depth_of(i)));
     case HLO_REDUCTION:
     case HLO_SCAN: return elements_of(hlo_shape(i->operands[0]));
-    case HLO_WINDOW: return times(out, product_of(hlo_ints(i, HLO_ATTR_WINDOW), hlo_n_ints(i, HLO_ATTR_WINDOW)));
+    case HLO_WINDOW:
+      return mul_saturated(out, product_of(hlo_ints(i, HLO_ATTR_WINDOW), hlo_n_ints(i, HLO_ATTR_WINDOW)));
     default: return 0;
   }
 }
@@ -81,7 +72,7 @@ static int64_t read_of(hlo_value v) {
   for (uint32_t k = 0; k < v.def->n_uses; k++) {
     const hlo_use *use = &v.def->uses[k];
     bool is_view = use->user->op == HLO_RESHAPE;
-    read = plus(read, is_view ? read_of(hlo_result(use->user, 0)) : read_bytes(use->user, use->operand));
+    read = add_saturated(read, is_view ? read_of(hlo_result(use->user, 0)) : read_bytes(use->user, use->operand));
   }
   return min_i64(all, read);
 }
@@ -92,7 +83,7 @@ static int64_t written_bytes(const hlo_instr *i) {
   }
   int64_t sum = 0;
   for (uint32_t k = 0; k < i->n_results; k++) {
-    sum = plus(sum, bytes_of(&i->shapes[k]));
+    sum = add_saturated(sum, bytes_of(&i->shapes[k]));
   }
   return sum;
 }
@@ -116,16 +107,16 @@ hlo_cost hlo_cost_of(const hlo_instr *i) {
   if (i->op != HLO_FUSION) {
     c.operations = operations_of(i);
     for (uint32_t k = 0; k < i->n_operands; k++) {
-      c.bytes = plus(c.bytes, is_repeated(i, k) ? 0 : read_bytes(i, k));
+      c.bytes = add_saturated(c.bytes, is_repeated(i, k) ? 0 : read_bytes(i, k));
     }
     return c;
   }
   const hlo_computation *body = hlo_callee(i, 0);
   for (const hlo_instr *j = body->first; j; j = j->next) {
-    c.operations = plus(c.operations, j->op == HLO_PARAMETER ? 0 : operations_of(j));
+    c.operations = add_saturated(c.operations, j->op == HLO_PARAMETER ? 0 : operations_of(j));
   }
   for (uint32_t k = 0; k < body->n_params; k++) {
-    c.bytes = plus(c.bytes, read_of(hlo_result(body->params[k], 0)));
+    c.bytes = add_saturated(c.bytes, read_of(hlo_result(body->params[k], 0)));
   }
   return c;
 }

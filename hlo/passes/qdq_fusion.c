@@ -494,7 +494,7 @@ static bool is_tidy(const hlo_quantized *x) {
       return false;
     }
   }
-  return !x->has_zero || ((x->zero.n > 1) == (x->scale.n > 1) && x->zero.axis == x->scale.axis);
+  return !x->has_zero || x->zero.axis == x->scale.axis;
 }
 
 static bool has_one_scale(const hlo_quantized *x) { return x->scale.n == 1 && (!x->has_zero || x->zero.n == 1); }

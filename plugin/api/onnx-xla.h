@@ -67,7 +67,7 @@ typedef enum oxla_subject {
   OXLA_ABOUT_OPERATOR = 2, /* an operator as a whole */
   OXLA_ABOUT_TYPE = 3,     /* an element type */
   OXLA_ABOUT_SHAPE = 4,    /* a rank or dimension */
-  OXLA_ABOUT_VALUE = 5,    /* contents of an input that decide sizes, or an index out of range */
+  OXLA_ABOUT_VALUE = 5,    /* contents of an input that decide sizes, an index out of range, or a divisor of 0 */
   OXLA_ABOUT_BACKEND = 6,  /* the backend, or the library that contains the compiler, cannot be found */
   OXLA_ABOUT_NAME = 7      /* the name of an input, output, constant or dimension */
 } oxla_subject;

@@ -10,7 +10,6 @@
 #include "backend_ref/eval.h"
 #include "base/file.h"
 #include "frontend/model/external_data.h"
-#include "frontend/model/model_internal.h"
 #include "hlo/passes/carry.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/verify.h"

@@ -79,7 +79,7 @@ static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
 static void fix_dims(arena *a, const compile_request *r, onnx_definitions *out) {
   dim_table *t = dim_table_create(a);
   for (uint32_t k = 0; k < r->n_dims; k++) {
-    const char *symbol = dim_name(t, dim_named(t, r->dims[k].name));
+    const char *symbol = dim_name(t, dim_symbol(t, r->dims[k].name));
     *ARENA_PUSH(a, out->items, out->n, out->cap) =
         (onnx_definition){symbol, arena_printf(a, "%" PRId64, r->dims[k].value), "option"};
   }

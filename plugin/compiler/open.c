@@ -66,27 +66,42 @@ static void add_files_of_graph(files *f, const Onnx__GraphProto *g) {
   }
 }
 
-static status add_files_of_node(void *data, Onnx__NodeProto *node) {
-  files *f = data;
-  for (size_t k = 0; k < node->n_attribute; k++) {
-    const Onnx__AttributeProto *x = node->attribute[k];
-    const Onnx__GraphProto *g;
-    add_file(f, x->t);
-    for (size_t t = 0; t < x->n_tensors; t++) {
-      add_file(f, x->tensors[t]);
-    }
-    for (size_t t = 0; t <= x->n_sparse_tensors; t++) {
-      const Onnx__SparseTensorProto *sparse = t < x->n_sparse_tensors ? x->sparse_tensors[t] : x->sparse_tensor;
-      if (sparse) {
-        add_file(f, sparse->values);
-        add_file(f, sparse->indices);
-      }
-    }
-    for (size_t n = 0; (g = onnx_attribute_graph(x, n)); n++) {
-      add_files_of_graph(f, g);
+static void add_files_of_attribute(files *f, const Onnx__AttributeProto *x) {
+  const Onnx__GraphProto *g;
+  add_file(f, x->t);
+  for (size_t k = 0; k < x->n_tensors; k++) {
+    add_file(f, x->tensors[k]);
+  }
+  for (size_t k = 0; k <= x->n_sparse_tensors; k++) {
+    const Onnx__SparseTensorProto *sparse = k < x->n_sparse_tensors ? x->sparse_tensors[k] : x->sparse_tensor;
+    if (sparse) {
+      add_file(f, sparse->values);
+      add_file(f, sparse->indices);
     }
   }
+  for (size_t k = 0; (g = onnx_attribute_graph(x, k)); k++) {
+    add_files_of_graph(f, g);
+  }
+}
+
+static status add_files_of_node(void *data, Onnx__NodeProto *node) {
+  for (size_t k = 0; k < node->n_attribute; k++) {
+    add_files_of_attribute(data, node->attribute[k]);
+  }
   return NULL;
+}
+
+/* Adds the files of the nodes of a function and of the defaults of its attributes. */
+static status add_files_of_function(files *f, const Onnx__FunctionProto *function) {
+  for (size_t k = 0; k < function->n_attribute_proto; k++) {
+    const Onnx__AttributeProto *x = function->attribute_proto[k];
+    const Onnx__GraphProto *g;
+    add_files_of_attribute(f, x);
+    for (size_t j = 0; (g = onnx_attribute_graph(x, j)); j++) {
+      TRY(onnx_walk_nodes(f->a, g->node, g->n_node, add_files_of_node, f));
+    }
+  }
+  return onnx_walk_nodes(f->a, function->node, function->n_node, add_files_of_node, f);
 }
 
 static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
@@ -95,7 +110,7 @@ static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
   add_files_of_graph(&f, m->graph);
   TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, add_files_of_node, &f));
   for (size_t k = 0; k < m->proto->n_functions; k++) {
-    TRY(onnx_walk_nodes(a, m->proto->functions[k]->node, m->proto->functions[k]->n_node, add_files_of_node, &f));
+    TRY(add_files_of_function(&f, m->proto->functions[k]));
   }
   return NULL;
 }

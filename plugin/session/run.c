@@ -221,6 +221,7 @@ static status run_segments(session *s, const rt_run_options *options, const sess
     o->shape = arrays[k].shape;
     o->own = arrays[k].data;
     o->own_bytes = arrays[k].bytes;
+    o->own_on_device = false;
     failed = failed ? failed : deliver(o, s->source->outputs[k].name);
   }
   free(arrays);

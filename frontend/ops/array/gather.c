@@ -14,10 +14,11 @@
 /* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* If the result, which has the dimensions dims[rank], is empty, sets it to an empty array and returns true.  If it is
- * empty only at some sizes of symbols, does so only if one of gathered[n_gathered], the dimensions of data into which
- * the indices point, is empty too, since HLO's gather cannot take a slice of one element from an empty dimension.
- * Otherwise returns false, and the caller makes a gather, whose result may be empty.  May add guards. */
+/* Sets the result, which has the dimensions dims[rank], to an empty array and returns true in two cases.  One is that
+ * the result is empty at all sizes of symbols.  The other is that it is empty at the hints, and so is one of
+ * gathered[n_gathered], the dimensions of data into which the indices point: HLO's gather cannot take a slice of one
+ * element from an empty dimension.  Otherwise returns false, and the caller makes a gather, whose result may be empty
+ * at some sizes.  May add guards. */
 static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   dim_table *t = onnx_dims(n);

@@ -91,7 +91,7 @@ status onnx_import_max_roi_pool(onnx_node *n) {
   roi_pool p;
   TRY(read_roi_pool(n, &p));
   hlo_value batch = hlo_convert(b, onnx_pick(b, n->in[1], 1, 0), DTYPE_S64);
-  TRY(p.images ? onnx_check_below(n, batch, "the batch index of rois", p.images) : NULL);
+  TRY(p.images ? onnx_check_below(n, batch, "the batch index of rois", hlo_shape(n->in[0])->dims[0]) : NULL);
   hlo_value rows = members(n, &p, 2, p.out_height, p.height), columns = members(n, &p, 1, p.out_width, p.width);
   shape s = shape_make(hlo_type(n->in[0]), 4, (dim[]){p.rois, p.channels, p.out_height, p.out_width});
   if (!p.images) {

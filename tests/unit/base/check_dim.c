@@ -158,6 +158,9 @@ START_TEST(named) {
   ck_assert_str_eq(print(b), "past___1.1");
   ck_assert(b == dim_symbol(table, "past___1.1"));
   ck_assert(early == dim_named(table, "early") && early != dim_named(table, "early "));
+  /* an option gives the name that was shown for the first of two dimensions */
+  dim option = dim_symbol(table, "a_b");
+  ck_assert(dim_named(table, "a-b") == option && dim_named(table, "a_b") != option);
   dim d = dim_nameless(table, "x", 0), e = dim_named(table, "0 x"), f = dim_named(table, "_x_0");
   ck_assert(d != e && d != f && e != f);
   ck_assert(dim_symbol(table, "_y_1") == dim_nameless(table, "y", 1));

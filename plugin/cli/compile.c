@@ -215,6 +215,7 @@ static const char *object_option(const cli_args *args) {
          : args->weights      ? "--weights"
          : args->carry.n      ? "--carry"
          : args->emit_example ? "--emit-example"
+         : args->max_arena    ? "--max-arena"
                               : NULL;
 }
 

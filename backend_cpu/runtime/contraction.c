@@ -64,12 +64,12 @@ static int64_t weights_elements(const cpu_geometry *g) {
              : product_of(mul_saturated(g->out_channels, g->in_channels / g->groups), g->spatial, g->kernel);
 }
 
-/* Returns true if byte offsets in the arrays can be computed without overflow. */
-static bool has_sane_arrays(const cpu_geometry *g) {
+/* Returns true if each array has so few elements that numbers of bytes and offsets can be computed without overflow. */
+static bool arrays_are_sane(const cpu_contraction *c) {
   const int64_t most = (int64_t)1 << 56;
-  int64_t result = g->op == CPU_MATMUL ? product_of(g->batch, 2, (int64_t[]){g->m, g->n})
-                                       : product_of(mul_saturated(g->batch, g->out_channels), g->spatial, g->out);
-  return lhs_elements(g) <= most && weights_elements(g) <= most && result <= most;
+  int64_t dims[CPU_MAX_RANK];
+  int rank = cpu_contraction_dims(c, dims);
+  return lhs_elements(&c->g) <= most && weights_elements(&c->g) <= most && product_of(1, rank, dims) <= most;
 }
 
 static bool geometry_is_sane(const cpu_geometry *g) {
@@ -79,7 +79,7 @@ static bool geometry_is_sane(const cpu_geometry *g) {
   if (g->op == CPU_MATMUL) {
     return ok && in_range(g->m, 1, most) && in_range(g->k, 1, most) && in_range(g->n, 1, most) &&
            g->lhs_batch_stride >= 0 && g->lhs_m >= 0 && g->lhs_k >= 0 && g->rhs_batch_stride >= 0 && g->rhs_k >= 0 &&
-           g->rhs_n >= 0 && has_sane_arrays(g);
+           g->rhs_n >= 0;
   }
   ok = ok && in_range(g->spatial, 1, CPU_MAX_SPATIAL) && in_range(g->in_channels, 1, most) &&
        in_range(g->out_channels, 1, most) && in_range(g->groups, 1, g->in_channels) &&
@@ -89,7 +89,7 @@ static bool geometry_is_sane(const cpu_geometry *g) {
          in_range(g->strides[d], 1, most) && in_range(g->dilation[d], 1, most) && in_range(g->low[d], 0, most) &&
          in_range(g->high[d], 0, most);
   }
-  return ok && has_sane_arrays(g);
+  return ok;
 }
 
 status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c) {
@@ -105,7 +105,8 @@ status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contra
     p->alpha = rt_get_f64(r);
     p->beta = rt_get_f64(r);
   }
-  CHECK_THAT(!r->bad && geometry_is_sane(&c->g), STATUS_INVALID_FILE, "%s: its description is damaged", what);
+  CHECK_THAT(!r->bad && geometry_is_sane(&c->g) && arrays_are_sane(c), STATUS_INVALID_FILE,
+             "%s: its description is damaged", what);
   return NULL;
 }
 
@@ -165,12 +166,7 @@ typedef struct contraction_state {
   bool has_scratch;
 } contraction_state;
 
-/* Returns true if the buffer is dense and has room for n elements of `size` bytes.  INT64_MAX stands for a number of
- * bytes that does not fit, and so for more than any buffer has. */
-static bool holds(const rt_buffer *b, size_t size, int64_t n) {
-  int64_t bytes = mul_saturated((int64_t)size, n);
-  return rt_buffer_is_dense(b) && bytes < INT64_MAX && rt_buffer_bytes(b) >= bytes;
-}
+static bool holds(const rt_buffer *b, int64_t bytes) { return rt_buffer_is_dense(b) && rt_buffer_bytes(b) >= bytes; }
 
 /* Returns true if the buffers are large enough for what the library will access.  This must be checked, since the
  * config may come from a damaged file. */
@@ -180,19 +176,19 @@ static bool buffers_fit(const rt_thunk *t, const cpu_contraction *c, const cpu_c
   int rank = cpu_contraction_dims(c, dims);
   int64_t channels = g->op == CPU_MATMUL ? g->n : g->out_channels;
   const rt_buffer *b = t->buffers;
-  bool ok = holds(b++, dtype_bytes((dtype)g->lhs_type), lhs_elements(g));
-  ok = ok && (g->packed ? holds(b++, 1, (int64_t)info->weights_bytes) : holds(b++, sizeof(float), weights_elements(g)));
-  ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES, channels));
+  bool ok = holds(b++, (int64_t)dtype_bytes((dtype)g->lhs_type) * lhs_elements(g));
+  ok = ok && holds(b++, g->packed ? (int64_t)info->weights_bytes : (int64_t)sizeof(float) * weights_elements(g));
+  ok = ok && (!g->has_bias || holds(b++, CPU_BIAS_BYTES * channels));
   for (uint32_t k = 0; ok && k < c->n_post_ops; k++) {
     if (c->post_ops[k].kind > CPU_POST_OP_LAST_UNARY) {
       int64_t n = 1;
       for (int d = 0; d < rank; d++) {
-        n = mul_saturated(n, c->post_ops[k].dims >> d & 1 ? dims[d] : 1);
+        n *= c->post_ops[k].dims >> d & 1 ? dims[d] : 1;
       }
-      ok = holds(b++, sizeof(float), n);
+      ok = holds(b++, (int64_t)sizeof(float) * n);
     }
   }
-  return ok && holds(b, dtype_bytes((dtype)g->result_type), product_of(1, rank, dims));
+  return ok && holds(b, (int64_t)dtype_bytes((dtype)g->result_type) * product_of(1, rank, dims));
 }
 
 static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op) {

@@ -82,6 +82,7 @@ emit_sources = \
 	emit/llvm/remainder.c \
 	emit/llvm/split_similar.c \
 	emit/llvm/target.c \
+	emit/llvm/trampoline.c \
 	emit/product/gemm.c \
 	emit/product/macro_kernel.c \
 	emit/product/micro_kernel.c \
@@ -143,6 +144,7 @@ emit_files = \
 	emit/llvm/number.h \
 	emit/llvm/split_similar.h \
 	emit/llvm/target.h \
+	emit/llvm/trampoline.h \
 	emit/product/gemm.h \
 	emit/product/macro_kernel.h \
 	emit/product/micro_kernel.h \

@@ -12,6 +12,7 @@
 #include "emit/kernel/module.h"
 #include "emit/llvm/metadata.h"
 #include "emit/llvm/split_similar.h"
+#include "emit/llvm/trampoline.h"
 
 struct emit_module {
   emit_ir ir;
@@ -167,9 +168,10 @@ static status run_passes(emit_module *m, const char *names) {
 static status finish(emit_module *m) {
   CHECK_THAT(!m->spent, STATUS_INTERNAL, "the module is spent");
   m->spent = true;
-  mark_functions(m, false);             /* the target machine, m->machine, has the features */
-  bool runs_soon = m->target.functions; /* LLVM's time counts more than the code's */
-  if (runs_soon && m->target.execution != EMIT_BLOCKS) {
+  mark_functions(m, false); /* the target machine, m->machine, has the features */
+  bool ranges = m->target.execution != EMIT_BLOCKS;
+  bool runs_soon = ranges && m->target.functions; /* LLVM's time counts more than the code's */
+  if (runs_soon) {
     emit_split_similar(&m->ir);
   }
   char *message = NULL;
@@ -177,8 +179,11 @@ static status finish(emit_module *m) {
     return fail(m->ir.arena, "a wrong module", message);
   }
   LLVMDisposeMessage(message);
-  if (m->target.execution != EMIT_BLOCKS) {
+  if (ranges) {
     TRY(run_passes(m, merging_passes));
+  }
+  if (runs_soon) {
+    emit_write_trampolines(&m->ir);
   }
   TRY(run_passes(m, passes));
   return LLVMGetNamedFunction(m->ir.module, "llvm.coro.begin") ? run_passes(m, coroutine_passes) : NULL;

@@ -9,15 +9,15 @@
  * forced-atomics tell LLVM so. */
 
 static const emit_arch archs[] = {
-    {"x86_64", NULL, "x86-64", "", EMIT_X86, 64},
-    {"aarch64", "arm64", "generic", "", EMIT_AARCH64, 64},
-    {"armv7", "armv7a", "generic", "+neon", EMIT_ARM, 32},
-    {"thumbv6m", NULL, "generic", "+atomics-32", EMIT_CORTEX_M, 32},
-    {"thumbv7em", NULL, "generic", "", EMIT_CORTEX_M, 32},
-    {"thumbv8.1m.main", NULL, "generic", "", EMIT_CORTEX_M, 32},
-    {"riscv64", NULL, "generic-rv64", "+m,+a,+f,+d,+c", EMIT_RISCV, 64},
-    {"riscv32", NULL, "generic-rv32", "+m,+c,+forced-atomics", EMIT_RISCV, 32},
-    {"wasm32", NULL, "generic", "", EMIT_WASM, 32},
+    {"x86_64", NULL, "x86-64", "", EMIT_X86, 64, "leaq \"%s\"(%%rip), %%r10\n"},
+    {"aarch64", "arm64", "generic", "", EMIT_AARCH64, 64, NULL},
+    {"armv7", "armv7a", "generic", "+neon", EMIT_ARM, 32, NULL},
+    {"thumbv6m", NULL, "generic", "+atomics-32", EMIT_CORTEX_M, 32, NULL},
+    {"thumbv7em", NULL, "generic", "", EMIT_CORTEX_M, 32, NULL},
+    {"thumbv8.1m.main", NULL, "generic", "", EMIT_CORTEX_M, 32, NULL},
+    {"riscv64", NULL, "generic-rv64", "+m,+a,+f,+d,+c", EMIT_RISCV, 64, NULL},
+    {"riscv32", NULL, "generic-rv32", "+m,+c,+forced-atomics", EMIT_RISCV, 32, NULL},
+    {"wasm32", NULL, "generic", "", EMIT_WASM, 32, NULL},
 };
 enum { N_ARCHS = sizeof archs / sizeof *archs };
 

@@ -11,6 +11,7 @@
 
 #include "base/hash.h"
 #include "emit/llvm/function.h"
+#include "emit/llvm/trampoline.h"
 
 /* A function of fewer than FEWEST_INSTRS instructions takes no longer to compile than one that calls another.  There
  * must be INSTRS_FOR_ARGUMENT instructions for each argument, since an argument takes an instruction itself. */
@@ -306,16 +307,16 @@ static void copy_attributes(const emit_ir *w, LLVMValueRef from, LLVMValueRef to
   }
 }
 
-/* Adds a function without code that takes the parameters of `from` and n_pointers pointers. */
-static LLVMValueRef add_function(const emit_ir *w, LLVMValueRef from, uint32_t n_pointers) {
-  LLVMTypeRef old = LLVMGlobalGetValueType(from), types[MOST_PARAMETERS + MOST_ARGUMENTS + 1];
+/* Adds a function without code that takes the parameters of `from` and a pointer, its static chain (trampoline.h). */
+static LLVMValueRef add_function(emit_ir *w, LLVMValueRef from) {
+  LLVMTypeRef old = LLVMGlobalGetValueType(from), types[MOST_PARAMETERS + 1];
   unsigned n = LLVMCountParamTypes(old);
   LLVMGetParamTypes(old, types);
-  for (uint32_t k = 0; k < n_pointers; k++) {
-    types[n++] = w->ptr;
-  }
+  types[n++] = w->ptr;
   LLVMValueRef f = emit_add_internal_function(w, "similar", LLVMFunctionType(LLVMGetReturnType(old), types, n, false));
   copy_attributes(w, from, f);
+  w->function = f;
+  emit_mark_static_chain(w);
   return f;
 }
 
@@ -329,52 +330,39 @@ static void move_code(LLVMValueRef from, LLVMValueRef to) {
   }
 }
 
-/* Writes the code of `from`, which returns nothing: a call of `to`, with more[] after the parameters of `from`. */
-static void write_call(emit_ir *w, LLVMValueRef from, LLVMValueRef to, uint32_t n_more, const LLVMValueRef *more) {
-  LLVMValueRef arguments[MOST_PARAMETERS + MOST_ARGUMENTS + 1];
+/* Writes the code of `from`, which returns nothing: a call of `to`, with `constants` after the parameters of `from`. */
+static void write_call(emit_ir *w, LLVMValueRef from, LLVMValueRef to, LLVMValueRef constants) {
+  LLVMValueRef arguments[MOST_PARAMETERS + 1];
   unsigned n = LLVMCountParams(from);
   LLVMGetParams(from, arguments);
-  memcpy(arguments + n, more, n_more * sizeof *more);
+  arguments[n] = constants;
   w->function = from;
   LLVMPositionBuilderAtEnd(w->builder, emit_block(w, "entry"));
-  LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(to), to, arguments, n + n_more, "");
+  LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(to), to, arguments, n + 1, "");
   LLVMBuildRetVoid(w->builder);
-  emit_compile_quickly(w);
 }
 
-/* Moves the code of member m to a function that takes a record of the integers, if there are any, and then pointers: to
- * floats, to functions and to tables. */
+/* Moves the code of member m to a function that takes a record of the constants. */
 static void take_constants_out(emit_ir *w, const group *g, const body *m) {
-  LLVMValueRef more[MOST_ARGUMENTS + 1], numbers[MOST_ARGUMENTS], values[MOST_ARGUMENTS];
-  uint32_t n_numbers = 0;
+  LLVMValueRef constants[MOST_ARGUMENTS], values[MOST_ARGUMENTS];
   for (uint32_t k = 0; k < g->n_arguments; k++) {
-    LLVMValueRef c = constant_in(m, g->arguments[k]);
-    if (is_number(c)) {
-      numbers[n_numbers++] = c;
-    }
+    constants[k] = constant_in(m, g->arguments[k]);
   }
-  uint32_t n_more = 0, n_params = LLVMCountParams(m->function);
-  if (n_numbers) {
-    more[n_more++] = emit_constant_record(w, (int)n_numbers, numbers);
-  }
-  LLVMValueRef to = add_function(w, m->function, g->n_arguments - n_numbers + n_more);
+  LLVMValueRef record = LLVMConstStructInContext(w->context, constants, g->n_arguments, false);
+  LLVMTypeRef type = LLVMTypeOf(record);
+  LLVMValueRef to = add_function(w, m->function), chain = LLVMGetParam(to, LLVMCountParams(m->function));
   move_code(m->function, to);
   LLVMPositionBuilderBefore(w->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(to)));
-  n_numbers = 0;
   for (uint32_t k = 0; k < g->n_arguments; k++) {
-    LLVMValueRef c = constant_in(m, g->arguments[k]);
-    if (is_number(c)) {
-      values[k] = emit_record_number(w, LLVMGetParam(to, n_params), (int)n_numbers++);
-    } else {
-      values[k] = LLVMGetParam(to, n_params + n_more);
-      more[n_more++] = is_float(c) ? emit_constant_data(w, c, "float") : c;
-      values[k] = is_float(c) ? LLVMBuildLoad2(w->builder, LLVMTypeOf(c), values[k], "") : values[k];
-    }
+    LLVMValueRef at = LLVMBuildStructGEP2(w->builder, type, chain, k, "");
+    values[k] = LLVMBuildLoad2(w->builder, LLVMTypeOf(constants[k]), at, "");
   }
   for (uint32_t k = 0; k < g->n_holes; k++) {
     LLVMSetOperand(m->instrs[g->holes[k].instr], g->holes[k].operand, values[g->holes[k].argument]);
   }
-  write_call(w, m->function, to, n_more, more);
+  LLVMValueRef data = emit_constant_data(w, record, "constants");
+  LLVMSetLinkage(data, LLVMInternalLinkage); /* a trampoline's text refers to its name */
+  write_call(w, m->function, to, data);
 }
 
 /* --- groups --- */

@@ -90,7 +90,9 @@ emit_sources = \
 	emit/product/product_block.c \
 	emit/product/product_copies.c \
 	emit/product/product_kernel.c \
-	emit/product/product_pack.c
+	emit/product/product_ladder.c \
+	emit/product/product_pack.c \
+	emit/product/shared_kernel.c
 emit_files = \
 	emit/README \
 	emit/blocks/block_attention.h \
@@ -150,4 +152,5 @@ emit_files = \
 	emit/product/micro_kernel.h \
 	emit/product/product.h \
 	emit/product/product_block.h \
-	emit/product/product_internal.h
+	emit/product/product_internal.h \
+	emit/product/shared_kernel.h

@@ -17,8 +17,7 @@ typedef struct depthwise {
   hlo_value convolution; /* the value from which the epilogue starts */
   depthwise_code code;   /* its `vectors` are those of the tile that is being written */
   LLVMValueRef x, weights;
-  LLVMValueRef tile;   /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
-  LLVMValueRef record; /* the record of the shared function if the length of rows is an argument; otherwise NULL */
+  LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
   bool overlaps; /* whether elements of results may be computed twice; this is so if no result overwrites an operand */
 } depthwise;
 
@@ -264,43 +263,67 @@ static LLVMValueRef write_epilogue(depthwise *g) {
   return emit_writer_leave(&g->w, &outer);
 }
 
-/* Returns the record of the shared function. */
-static LLVMValueRef write_record(depthwise *g) {
-  const emit_depthwise *p = &g->p;
-  LLVMValueRef entries[DEPTHWISE_ENTRIES] = {
-      [DEPTHWISE_BUFFERS] = LLVMGetParam(g->ir->function, EMIT_BUFFERS),
-      [DEPTHWISE_ARGS] = LLVMGetParam(g->ir->function, EMIT_ARGS),
-      [DEPTHWISE_EPILOGUE] = write_epilogue(g),
-      [DEPTHWISE_TILE] = g->tile,
-      [DEPTHWISE_WATCH] = g->ir->watch,
-      [DEPTHWISE_X] = g->x,
-      [DEPTHWISE_WEIGHTS] = g->weights,
-      [DEPTHWISE_CHANNELS] = number(g, p->channels),
-      [DEPTHWISE_IN_ROWS] = size(g, p->in[0]),
-      [DEPTHWISE_IN_COLUMNS] = size(g, p->in[1]),
-      [DEPTHWISE_OUT_COLUMNS] = size(g, p->out[1]),
-      [DEPTHWISE_TAP_ROWS] = number(g, p->taps[0]),
-      [DEPTHWISE_ROW_STRIDE] = number(g, p->strides[0]),
-      [DEPTHWISE_ROW_DILATION] = number(g, p->dilation[0]),
-      [DEPTHWISE_LOW_ROWS] = number(g, p->low[0]),
-      [DEPTHWISE_LOW_COLUMNS] = number(g, p->low[1]),
-      [DEPTHWISE_OVERLAPS] = number(g, g->overlaps),
-  };
-  return emit_record(g->ir, DEPTHWISE_ENTRIES, entries);
+/* Returns how the vectors of channels are divided into blocks. */
+static emit_gemm_parts blocks_of(const depthwise *g) {
+  return emit_gemm_cut((g->p.channels + g->code.lanes - 1) / g->code.lanes, (int)g->p.vectors);
 }
 
-static void call_rows(depthwise *g, const item *i, LLVMValueRef vector) {
-  const depthwise_rows rows = {g->code, g->p.width};
+/* Puts the function for blocks of `vectors` vectors into the record. */
+static void put_rows(const depthwise *g, emit_shared_kernel *record, int entry, int vectors) {
+  depthwise_rows rows = {g->code, g->p.width};
+  rows.code.vectors = vectors;
   const emit_shared function = depthwise_rows_function(g->ir, &rows);
-  emit_call_shared(g->ir, &function, (LLVMValueRef[]){g->record, i->image, i->from, i->to, vector});
+  emit_put(record, entry, emit_shared_function(g->ir, &function));
+}
+
+static void put_grid(const depthwise *g, emit_shared_kernel *record) {
+  const emit_gemm_parts blocks = blocks_of(g);
+  emit_put_number(record, DEPTHWISE_BLOCKS, blocks.n_large + blocks.n_small);
+  emit_put_number(record, DEPTHWISE_N_LARGE, blocks.n_large);
+  emit_put_number(record, DEPTHWISE_LARGE, blocks.large);
+  emit_put_number(record, DEPTHWISE_PARTS, g->p.parts);
+  emit_put_size(record, DEPTHWISE_OUT_ROWS, g->p.out[0]);
+  if (blocks.n_large) {
+    put_rows(g, record, DEPTHWISE_ROWS, blocks.large);
+  }
+  if (blocks.n_small) {
+    put_rows(g, record, DEPTHWISE_ROWS + 1, blocks.large - 1);
+  }
+}
+
+static void write_any_length(depthwise *g, uint32_t x) {
+  const emit_depthwise *p = &g->p;
+  emit_shared_kernel record;
+  emit_shared_kernel_begin(&record, &g->w, DEPTHWISE_ENTRIES);
+  emit_put(&record, DEPTHWISE_EPILOGUE, write_epilogue(g));
+  emit_put_buffer(&record, DEPTHWISE_X, x);
+  emit_put_buffer(&record, DEPTHWISE_WEIGHTS, (uint32_t)p->weights);
+  emit_put_number(&record, DEPTHWISE_CHANNELS, p->channels);
+  emit_put_size(&record, DEPTHWISE_IN_ROWS, p->in[0]);
+  emit_put_size(&record, DEPTHWISE_IN_COLUMNS, p->in[1]);
+  emit_put_size(&record, DEPTHWISE_OUT_COLUMNS, p->out[1]);
+  emit_put_number(&record, DEPTHWISE_TAP_ROWS, p->taps[0]);
+  emit_put_number(&record, DEPTHWISE_ROW_STRIDE, p->strides[0]);
+  emit_put_number(&record, DEPTHWISE_ROW_DILATION, p->dilation[0]);
+  emit_put_number(&record, DEPTHWISE_LOW_ROWS, p->low[0]);
+  emit_put_number(&record, DEPTHWISE_LOW_COLUMNS, p->low[1]);
+  emit_put_number(&record, DEPTHWISE_OVERLAPS, g->overlaps);
+  put_grid(g, &record);
+  int64_t bytes = g->code.lanes * (int64_t)dtype_bytes(emit_compute_type(g->code.type));
+  emit_shared_kernel_write(&record, &depthwise_steps, p->width * p->vectors * bytes);
 }
 
 /* --- the kernel --- */
 
 /* Writes the loop over the grid: images, parts of the rows, and blocks of vectors of channels (innermost). */
-static void write_items(depthwise *g) {
+static void write_items(depthwise *g, bool direct) {
   const emit_depthwise *p = &g->p;
-  emit_gemm_parts cut = emit_gemm_cut((p->channels + g->code.lanes - 1) / g->code.lanes, (int)p->vectors);
+  if (!direct) {
+    g->tile = LLVMBuildArrayAlloca(g->ir->builder, depthwise_sums_type(g->ir, &g->code),
+                                   number(g, p->width * p->vectors), "");
+    LLVMSetAlignment(g->tile, 64);
+  }
+  emit_gemm_parts cut = blocks_of(g);
   int64_t tiles = cut.n_large + cut.n_small;
   emit_loop l;
   emit_loop_begin(g->ir, &l, g->w.begin, g->w.end, 1, false, 0, NULL);
@@ -317,17 +340,12 @@ static void write_items(depthwise *g) {
     LLVMPositionBuilderAtEnd(g->ir->builder, sizes[k]);
     if (k ? cut.n_small : cut.n_large) {
       g->code.vectors = cut.large - k;
-      if (g->record) {
-        call_rows(g, &i, first);
-      } else {
-        write_rows(g, &i, first);
-      }
+      write_rows(g, &i, first);
     }
     LLVMBuildBr(g->ir->builder, next);
   }
   LLVMPositionBuilderAtEnd(g->ir->builder, next);
   emit_loop_end(g->ir, &l, NULL);
-  g->w.info->grid = dim_mul(table(g), p->images, p->parts * tiles);
 }
 
 /* Returns the number of lanes for vectors of channels.  The last vector may overlap the vector before it and compute
@@ -367,19 +385,16 @@ status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i
   g->code.lanes = lanes_of(g);
   const hlo_instr *c = emit_contraction_of(i);
   g->convolution = hlo_result((hlo_instr *)c, 0);
-  g->x = emit_writer_operand(&g->w, c->operands[0]);
-  g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p.weights);
-  bool any_length = !emit_depthwise_has_runs(&g->p);
-  if (any_length || !emit_is_light(i)) {
-    LLVMValueRef sums = number(g, g->p.width * g->p.vectors);
-    g->tile = LLVMBuildArrayAlloca(g->ir->builder, depthwise_sums_type(g->ir, &g->code), sums, "");
-    LLVMSetAlignment(g->tile, 64);
+  uint32_t x = emit_writer_operand_number(&g->w, c->operands[0]);
+  if (emit_depthwise_has_runs(&g->p)) {
+    g->x = g->w.e.inputs[x].base;
+    g->weights = emit_writer_buffer(&g->w, (uint32_t)g->p.weights);
+    write_items(g, emit_is_light(i));
+  } else {
+    write_any_length(g, x);
   }
-  if (any_length) {
-    emit_compile_quickly(g->ir);
-    g->record = write_record(g);
-  }
-  write_items(g);
+  const emit_gemm_parts blocks = blocks_of(g);
+  g->w.info->grid = dim_mul(table(g), g->p.images, g->p.parts * (blocks.n_large + blocks.n_small));
   g->w.cost = emit_depthwise_size(table(g), &g->p) / (double)g->code.lanes * 0.4;
   emit_writer_end(&g->w);
   return emit_writer_check(&g->w);

@@ -7,6 +7,7 @@
 #include "emit/contraction/depthwise.h"
 #include "emit/llvm/function.h"
 #include "emit/product/gemm.h"
+#include "emit/product/shared_kernel.h"
 
 enum { DEPTHWISE_MOST_TAPS = 16 }; /* the most taps along a dimension */
 
@@ -64,13 +65,9 @@ typedef struct depthwise_rows {
   int64_t width;
 } depthwise_rows;
 
-/* The entries of the record (emit_record). */
+/* The entries of the record (shared_kernel.h), whose room is the tile. */
 enum {
-  DEPTHWISE_BUFFERS,
-  DEPTHWISE_ARGS,
-  DEPTHWISE_EPILOGUE,
-  DEPTHWISE_TILE,
-  DEPTHWISE_WATCH, /* what onnx_xla_expired takes */
+  DEPTHWISE_EPILOGUE = EMIT_RECORD_HEAD,
   DEPTHWISE_X,
   DEPTHWISE_WEIGHTS,
   DEPTHWISE_CHANNELS,
@@ -83,8 +80,20 @@ enum {
   DEPTHWISE_LOW_ROWS,
   DEPTHWISE_LOW_COLUMNS,
   DEPTHWISE_OVERLAPS, /* 1 if elements of results may be computed twice, otherwise 0 */
-  DEPTHWISE_ENTRIES
+  /* The grid is images, parts of the rows, and blocks of vectors of channels (innermost): the number of blocks, that of
+   * the large ones, which come first, and the vectors of a large block, of which the others have one less; the number
+   * of parts, and of rows; the functions for large blocks and for the others. */
+  DEPTHWISE_BLOCKS,
+  DEPTHWISE_N_LARGE,
+  DEPTHWISE_LARGE,
+  DEPTHWISE_PARTS,
+  DEPTHWISE_OUT_ROWS,
+  DEPTHWISE_ROWS,
+  DEPTHWISE_ENTRIES = DEPTHWISE_ROWS + 2
 };
+
+/* The steps (shared_kernel.h) of such a kernel. */
+extern const emit_shared depthwise_steps;
 
 /* The parameters of the epilogue. */
 enum {

@@ -4,6 +4,7 @@
 #include "emit/llvm/arithmetic.h"
 
 enum { ROWS_RECORD, ROWS_IMAGE, ROWS_FROM, ROWS_TO, ROWS_VECTOR, ROWS_PARAMETERS };
+#define ROWS_TYPES "piiii" /* emit_shared.parameters */
 
 typedef struct writing {
   const emit_ir *w;
@@ -44,7 +45,7 @@ static LLVMValueRef column_of(const writing *g, LLVMValueRef place) {
 static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, LLVMValueRef column) {
   const depthwise_code *c = &g->rows->code;
   const emit_ir *w = g->w;
-  LLVMValueRef sums[EMIT_GEMM_SUMS], tile = pointer_of(g, DEPTHWISE_TILE);
+  LLVMValueRef sums[EMIT_GEMM_SUMS], tile = pointer_of(g, EMIT_RECORD_ROOM);
   t->line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t->channels));
   depthwise_add_rows(w, c, t, g->from, g->to, sums);
   for (int64_t k = 0; k < t->width * c->vectors; k++) {
@@ -52,8 +53,8 @@ static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, 
     LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, c), tile, &at, 1, "");
     LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], to), 64 < c->lanes * 4 ? 64 : (unsigned)c->lanes * 4);
   }
-  LLVMValueRef arguments[DEPTHWISE_EPILOGUE_PARAMETERS] = {pointer_of(g, DEPTHWISE_BUFFERS),
-                                                           pointer_of(g, DEPTHWISE_ARGS),
+  LLVMValueRef arguments[DEPTHWISE_EPILOGUE_PARAMETERS] = {pointer_of(g, EMIT_RECORD_BUFFERS),
+                                                           pointer_of(g, EMIT_RECORD_ARGS),
                                                            tile,
                                                            g->parameters[ROWS_IMAGE],
                                                            g->row,
@@ -132,7 +133,7 @@ static void write_body(emit_ir *w, const void *data) {
   const depthwise_code *c = &g.rows->code;
   LLVMGetParams(w->function, g.parameters);
   emit_divide_plainly(w);
-  w->watch = pointer_of(&g, DEPTHWISE_WATCH);
+  w->watch = pointer_of(&g, EMIT_RECORD_WATCH);
   g.tile.taps = pointer_of(&g, DEPTHWISE_WEIGHTS);
   g.tile.channels = number_of(&g, DEPTHWISE_CHANNELS);
   for (int v = 0; v < c->vectors; v++) {
@@ -155,5 +156,46 @@ emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows
   const char *name = arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%d_k%d_s%d_d%d", (int)rows->width, c->vectors,
                                   c->lanes, dtype_name(c->type), dtype_name(c->input), (int)c->group, (int)c->taps,
                                   (int)c->stride, (int)c->dilation);
-  return (emit_shared){name, "piiii", write_body, rows};
+  return (emit_shared){name, ROWS_TYPES, write_body, rows};
 }
+
+/* --- the steps of the grid: void f(record, begin, end) --- */
+
+enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
+
+/* Returns the first row of part number `part`. */
+static LLVMValueRef first_row_of(const emit_ir *w, LLVMValueRef record, LLVMValueRef part) {
+  LLVMValueRef rows = emit_record_number(w, record, DEPTHWISE_OUT_ROWS);
+  return emit_div(w, emit_mul(w, part, rows), emit_record_number(w, record, DEPTHWISE_PARTS));
+}
+
+/* Writes step number `step`. */
+static void write_step(const emit_ir *w, LLVMValueRef record, LLVMValueRef step) {
+  LLVMValueRef blocks = emit_record_number(w, record, DEPTHWISE_BLOCKS), block = emit_rem(w, step, blocks);
+  LLVMValueRef rest = emit_div(w, step, blocks), parts = emit_record_number(w, record, DEPTHWISE_PARTS);
+  LLVMValueRef part = emit_rem(w, rest, parts), n_large = emit_record_number(w, record, DEPTHWISE_N_LARGE);
+  LLVMValueRef less = emit_sub(w, emit_record_number(w, record, DEPTHWISE_LARGE), emit_i64(w, 1));
+  LLVMValueRef is_small = LLVMBuildZExt(w->builder, emit_icmp(w, LLVMIntSGE, block, n_large), w->i64, "");
+  LLVMValueRef function = emit_record_at(w, record, emit_add(w, is_small, emit_i64(w, DEPTHWISE_ROWS)));
+  LLVMValueRef arguments[ROWS_PARAMETERS] = {
+      [ROWS_RECORD] = record,
+      [ROWS_IMAGE] = emit_div(w, rest, parts),
+      [ROWS_FROM] = first_row_of(w, record, part),
+      [ROWS_TO] = first_row_of(w, record, emit_add(w, part, emit_i64(w, 1))),
+      [ROWS_VECTOR] = emit_add(w, emit_mul(w, block, less), emit_lesser(w, block, n_large))};
+  emit_call_typed(w, emit_record_pointer(w, function, 0), ROWS_TYPES, arguments);
+}
+
+static void write_steps(emit_ir *w, const void *data) {
+  LLVMValueRef p[STEPS_PARAMETERS];
+  (void)data;
+  LLVMGetParams(w->function, p);
+  emit_divide_plainly(w);
+  emit_loop l;
+  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
+  write_step(w, p[STEPS_RECORD], l.iv);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared depthwise_steps = {"depthwise_steps", EMIT_STEPS_TYPES, write_steps, NULL};

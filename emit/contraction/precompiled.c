@@ -90,11 +90,12 @@ static void add_all_depthwise(const emit_ir *w) {
 
 void emit_write_precompiled(emit_module *m) {
   const emit_ir *w = emit_module_ir_of(m);
-  add_function(w, emit_macro_kernel);
-  add_function(w, emit_copy_record);
-  add_function(w, winograd_transform);
-  add_function(w, winograd_finish);
-  add_function(w, winograd_fused);
+  add_function(w, emit_run_plan);
+  add_function(w, emit_macro_steps);
+  add_function(w, depthwise_steps);
+  add_function(w, winograd_transform_steps);
+  add_function(w, winograd_finish_steps);
+  add_function(w, winograd_fused_steps);
   add_lines(w);
   add_blocks(w);
   add_all_depthwise(w);

@@ -7,14 +7,6 @@ static dim v_elements(const winograd *g) { return dim_mul(table(g), emit_winogra
 
 static dim m_elements(const winograd *g) { return dim_mul(table(g), emit_winograd_products(g->p), g->p->m_plane); }
 
-/* Allocates n vectors on the stack. */
-static LLVMValueRef make_room(const winograd *g, int64_t n) {
-  LLVMTypeRef type = LLVMArrayType2(g->ir->f32, (uint64_t)(n * g->p->lanes));
-  LLVMValueRef room = LLVMBuildAlloca(g->ir->builder, type, "");
-  LLVMSetAlignment(room, 64);
-  return room;
-}
-
 /* --- the epilogue --- */
 
 /* Writes the epilogue for one vector of outputs, from number `output` on, at a position of the result. */
@@ -57,78 +49,67 @@ static LLVMValueRef write_epilogue(const winograd *g) {
 
 /* --- the record of the shared functions --- */
 
-static void put_sizes(const winograd *g, LLVMValueRef *entries) {
+static void put_sizes(const winograd *g, emit_shared_kernel *record) {
   const emit_winograd *p = g->p;
   for (int d = 0; d < 2; d++) {
-    entries[WINOGRAD_TILES + d] = size(g, p->tiles[d]);
-    entries[WINOGRAD_IN + d] = size(g, p->in[d]);
-    entries[WINOGRAD_OUT + d] = size(g, p->out[d]);
-    entries[WINOGRAD_LOW + d] = number(g, p->low[d]);
-    entries[WINOGRAD_M + d] = number(g, p->m[d]);
-    entries[WINOGRAD_SIZE + d] = number(g, emit_winograd_size(p, d));
+    emit_put_size(record, WINOGRAD_TILES + d, p->tiles[d]);
+    emit_put_size(record, WINOGRAD_IN + d, p->in[d]);
+    emit_put_size(record, WINOGRAD_OUT + d, p->out[d]);
+    emit_put_number(record, WINOGRAD_LOW + d, p->low[d]);
+    emit_put_number(record, WINOGRAD_M + d, p->m[d]);
+    emit_put_number(record, WINOGRAD_SIZE + d, emit_winograd_size(p, d));
   }
-  entries[WINOGRAD_CHANNELS] = number(g, p->channels);
-  entries[WINOGRAD_OUTPUTS] = number(g, p->outputs);
-  entries[WINOGRAD_FORWARD_LANES] = number(g, g->lanes[0]);
-  entries[WINOGRAD_BACKWARD_LANES] = number(g, g->lanes[1]);
-  entries[WINOGRAD_V_ROW] = number(g, p->v_row);
-  entries[WINOGRAD_M_ROW] = number(g, p->m_row);
-  entries[WINOGRAD_V_PLANE] = size(g, p->v_plane);
-  entries[WINOGRAD_M_PLANE] = size(g, p->m_plane);
-  entries[WINOGRAD_PRODUCTS] = number(g, emit_winograd_products(p));
-  entries[WINOGRAD_PANELS] = number(g, emit_winograd_panels(p));
-  entries[WINOGRAD_PANEL_COLUMNS] = number(g, emit_winograd_panel(p));
-  entries[WINOGRAD_SLAB] = number(g, p->slab / emit_winograd_panel(p));
-  entries[WINOGRAD_BLOCK] = number(g, p->block);
-  entries[WINOGRAD_PERIOD] = number(g, winograd_period(p));
+  emit_put_number(record, WINOGRAD_CHANNELS, p->channels);
+  emit_put_number(record, WINOGRAD_OUTPUTS, p->outputs);
+  emit_put_number(record, WINOGRAD_FORWARD_LANES, g->lanes[0]);
+  emit_put_number(record, WINOGRAD_BACKWARD_LANES, g->lanes[1]);
+  emit_put_number(record, WINOGRAD_V_ROW, p->v_row);
+  emit_put_number(record, WINOGRAD_M_ROW, p->m_row);
+  emit_put_size(record, WINOGRAD_V_PLANE, p->v_plane);
+  emit_put_size(record, WINOGRAD_M_PLANE, p->m_plane);
+  emit_put_number(record, WINOGRAD_PRODUCTS, emit_winograd_products(p));
+  emit_put_number(record, WINOGRAD_PANELS, emit_winograd_panels(p));
+  emit_put_number(record, WINOGRAD_PANEL_COLUMNS, emit_winograd_panel(p));
+  emit_put_number(record, WINOGRAD_SLAB, p->slab / emit_winograd_panel(p));
+  emit_put_number(record, WINOGRAD_BLOCK, p->block);
+  emit_put_number(record, WINOGRAD_PERIOD, winograd_period(p));
+  emit_put_size(record, WINOGRAD_ALL_TILES, emit_winograd_all_tiles(table(g), p));
+  emit_put_size(record, WINOGRAD_M_START, v_elements(g));
+  emit_put_size(record, WINOGRAD_PARTS, emit_winograd_count_parts(table(g), p));
+  emit_put_size(record, WINOGRAD_PART_ELEMENTS, dim_add(table(g), v_elements(g), m_elements(g)));
 }
 
 /* The steps of a kernel, which decide what its record must have (bits). */
 enum { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 };
 
-static LLVMValueRef write_record(const winograd *g, int steps) {
+static void put_function(const winograd *g, emit_shared_kernel *record, int entry, emit_shared f) {
+  emit_put(record, entry, emit_shared_function(g->ir, &f));
+}
+
+/* Writes a kernel that does `work`: its code is `steps`. */
+static void write_shared(const winograd *g, int work, const emit_shared *steps) {
   const winograd_tile forward = winograd_tile_of(g->p, g->lanes[0]), backward = winograd_tile_of(g->p, g->lanes[1]);
   const winograd_panel panel = winograd_panel_of(g->p);
-  LLVMValueRef entries[WINOGRAD_ENTRIES] = {NULL};
-  put_sizes(g, entries);
-  entries[WINOGRAD_BUFFERS] = LLVMGetParam(g->ir->function, EMIT_BUFFERS);
-  entries[WINOGRAD_ARGS] = LLVMGetParam(g->ir->function, EMIT_ARGS);
-  entries[WINOGRAD_X] = g->x;
-  entries[WINOGRAD_U] = g->u;
-  if (steps & TRANSFORM) {
-    const emit_shared f = winograd_forward_function(g->ir, &forward);
-    entries[WINOGRAD_FORWARD] = emit_shared_function(g->ir, &f);
+  emit_shared_kernel record;
+  emit_shared_kernel_begin(&record, g->w, WINOGRAD_ENTRIES);
+  put_sizes(g, &record);
+  emit_put_buffer(&record, WINOGRAD_X, g->x_buffer);
+  emit_put_buffer(&record, WINOGRAD_U, (uint32_t)g->p->weights);
+  emit_put_buffer(&record, WINOGRAD_SCRATCH, g->scratch_buffer);
+  if (work & TRANSFORM) {
+    put_function(g, &record, WINOGRAD_FORWARD, winograd_forward_function(g->ir, &forward));
   }
-  if (steps & MULTIPLY) {
-    const emit_shared f = winograd_panel_function(g->ir, &panel);
-    entries[WINOGRAD_PANEL] = emit_shared_function(g->ir, &f);
+  if (work & MULTIPLY) {
+    put_function(g, &record, WINOGRAD_PANEL, winograd_panel_function(g->ir, &panel));
   }
-  if (steps & FINISH) {
-    const emit_shared f = winograd_backward_function(g->ir, &backward);
-    entries[WINOGRAD_BACKWARD] = emit_shared_function(g->ir, &f);
-    entries[WINOGRAD_EPILOGUE] = write_epilogue(g);
-    entries[WINOGRAD_LINE] = make_room(g, g->p->m[0] * g->p->m[1]);
+  if (work & FINISH) {
+    put_function(g, &record, WINOGRAD_BACKWARD, winograd_backward_function(g->ir, &backward));
+    emit_put(&record, WINOGRAD_EPILOGUE, write_epilogue(g));
   }
-  return emit_record(g->ir, WINOGRAD_ENTRIES, entries);
+  emit_shared_kernel_write(&record, steps, g->p->m[0] * g->p->m[1] * g->p->lanes * (int64_t)sizeof(float));
 }
 
 /* --- schedules --- */
-
-/* Writes the fused kernel.  A step of the grid is a part of the tiles. */
-static void write_fused(const winograd *g, LLVMValueRef scratch) {
-  const emit_winograd *p = g->p;
-  dim tiles = emit_winograd_all_tiles(table(g), p), n_parts = emit_winograd_count_parts(table(g), p);
-  emit_loop parts;
-  emit_compile_quickly(g->ir);
-  LLVMValueRef record = write_record(g, TRANSFORM | MULTIPLY | FINISH);
-  emit_loop_begin(g->ir, &parts, g->w->begin, g->w->end, 1, false, 0, NULL);
-  LLVMValueRef begin = quotient(g, scaled(g, parts.iv, tiles), n_parts);
-  LLVMValueRef end = quotient(g, scaled(g, plus(g, parts.iv, 1), tiles), n_parts);
-  LLVMValueRef v = address(g, scratch, scaled(g, parts.iv, dim_add(table(g), v_elements(g), m_elements(g))));
-  emit_call_shared(g->ir, &winograd_fused, (LLVMValueRef[]){record, begin, end, v});
-  emit_loop_end(g->ir, &parts, NULL);
-  g->w->info->grid = n_parts;
-}
 
 /* Writes the products of a phased kernel.  A step of the grid is one panel of weights of one product. */
 static void write_products(const winograd *g, LLVMValueRef v, LLVMValueRef m) {
@@ -168,28 +149,30 @@ static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, 
   g->w->info->grid = p->workers;
 }
 
-static void write_phase(const winograd *g, uint32_t phase, LLVMValueRef scratch) {
-  const emit_winograd *p = g->p;
-  LLVMValueRef m = address(g, scratch, size(g, v_elements(g)));
+static void write_multiplication(const winograd *g) {
+  LLVMValueRef v = emit_writer_buffer(g->w, g->scratch_buffer), m = address(g, v, size(g, v_elements(g)));
+  if (g->p->on_the_fly) {
+    write_on_the_fly(g, v, m, address(g, m, size(g, m_elements(g))));
+  } else {
+    write_products(g, v, m);
+  }
+}
+
+/* Writes a phase: the transform, the multiplication, or the transform back with the epilogue.  The steps of the grid of
+ * the first and the last one are tiles. */
+static void write_phase(const winograd *g, uint32_t phase) {
   if (phase == 1) {
-    if (p->on_the_fly) {
-      write_on_the_fly(g, scratch, m, address(g, m, size(g, m_elements(g))));
-    } else {
-      write_products(g, scratch, m);
-    }
+    write_multiplication(g);
     return;
   }
-  emit_compile_quickly(g->ir);
-  LLVMValueRef first = g->w->begin, n = LLVMBuildNSWSub(g->ir->builder, g->w->end, first, "");
-  if (phase == 0) {
-    LLVMValueRef v = address(g, scratch, scaled(g, first, p->v_row));
-    emit_call_shared(g->ir, &winograd_transform, (LLVMValueRef[]){write_record(g, TRANSFORM), first, n, v});
-  } else {
-    LLVMValueRef from = number(g, 0), to = number(g, p->outputs);
-    m = address(g, m, scaled(g, first, p->m_row));
-    emit_call_shared(g->ir, &winograd_finish, (LLVMValueRef[]){write_record(g, FINISH), first, n, from, to, m});
-  }
-  g->w->info->grid = emit_winograd_all_tiles(table(g), p);
+  write_shared(g, phase ? FINISH : TRANSFORM, phase ? &winograd_finish_steps : &winograd_transform_steps);
+  g->w->info->grid = emit_winograd_all_tiles(table(g), g->p);
+}
+
+/* Writes the fused kernel.  A step of the grid is a part of the tiles. */
+static void write_fused(const winograd *g) {
+  write_shared(g, TRANSFORM | MULTIPLY | FINISH, &winograd_fused_steps);
+  g->w->info->grid = emit_winograd_count_parts(table(g), g->p);
 }
 
 /* Returns the cost in nanoseconds of a phase or, unless p->phased, of the one fused kernel: from the number of elements
@@ -246,13 +229,13 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   }
   g.lanes[0] = lanes_for(p.channels, p.lanes, false);
   g.lanes[1] = lanes_for(p.outputs, p.lanes, shared);
-  g.x = w.e.inputs[operand_of(i, g.convolution.def->operands[0])].base;
+  g.x_buffer = operand_of(i, g.convolution.def->operands[0]);
+  g.scratch_buffer = i->n_operands + i->n_results;
   g.u = emit_writer_buffer(&w, (uint32_t)p.weights);
-  LLVMValueRef scratch = emit_writer_buffer(&w, i->n_operands + i->n_results);
   if (p.phased) {
-    write_phase(&g, phase, scratch);
+    write_phase(&g, phase);
   } else {
-    write_fused(&g, scratch);
+    write_fused(&g);
   }
   w.cost = cost_of(w.e.x.sizes->table, &p, phase);
   emit_writer_end(&w);

@@ -49,8 +49,13 @@ static place place_of(const writing *g, LLVMValueRef tile) {
                         emit_mul(g->w, emit_rem(g->w, tile, columns), number_of(g, WINOGRAD_M + 1))}};
 }
 
-/* --- the transform of the input: void f(record, first, n, v) --- */
+/* --- the transform of the input --- */
 
+/* The function
+ *
+ *     void transform(record, first, n, v)
+ *
+ * transforms the input tiles [first, first + n) to rows [0, n) of V. */
 enum { TRANSFORM_RECORD, TRANSFORM_FIRST, TRANSFORM_N, TRANSFORM_V, TRANSFORM_PARAMETERS };
 
 /* Returns an i64 with bit k set if row k (d is 0), or column k, of a patch that begins at position `at` lies in the
@@ -99,10 +104,33 @@ static void write_transform(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-const emit_shared winograd_transform = {"winograd_transform", "piip", write_transform, NULL};
+static const emit_shared transform = {"winograd_transform", "piip", write_transform, NULL};
 
-/* --- the transform of results, and the epilogue: void f(record, first, n, from, to, m) --- */
+enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
 
+static void write_transform_steps(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[STEPS_PARAMETERS];
+  (void)data;
+  begin_body(&g, w, p);
+  LLVMValueRef v =
+      after(&g, pointer_of(&g, WINOGRAD_SCRATCH), emit_mul(w, p[STEPS_BEGIN], number_of(&g, WINOGRAD_V_ROW)));
+  LLVMValueRef n = emit_sub(w, p[STEPS_END], p[STEPS_BEGIN]);
+  emit_call_shared(w, &transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, p[STEPS_BEGIN], n, v});
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared winograd_transform_steps = {"winograd_transform_steps", EMIT_STEPS_TYPES, write_transform_steps,
+                                              NULL};
+
+/* --- the transform of results, and the epilogue --- */
+
+/* The function
+ *
+ *     void finish(record, first, n, from, to, m)
+ *
+ * transforms rows [0, n) of M back to the output tiles [first, first + n), and applies the epilogue; the columns of M
+ * are the outputs [from, to). */
 enum { FINISH_RECORD, FINISH_FIRST, FINISH_N, FINISH_FROM, FINISH_TO, FINISH_M, FINISH_PARAMETERS };
 
 /* Returns how many positions of a tile lie in the result along dimension d. */
@@ -120,31 +148,48 @@ static void write_finish(emit_ir *w, const void *data) {
   emit_loop_begin(w, &tiles, emit_i64(w, 0), p[FINISH_N], 1, false, 0, NULL);
   place at = place_of(&g, emit_add(w, p[FINISH_FIRST], tiles.iv));
   LLVMValueRef row = after(&g, p[FINISH_M], emit_mul(w, tiles.iv, number_of(&g, WINOGRAD_M_ROW)));
-  LLVMValueRef rows = extent_of(&g, &at, 0), columns = extent_of(&g, &at, 1), line = pointer_of(&g, WINOGRAD_LINE);
+  LLVMValueRef rows = extent_of(&g, &at, 0), columns = extent_of(&g, &at, 1), line = pointer_of(&g, EMIT_RECORD_ROOM);
   LLVMValueRef k = begin_vectors(&g, &vectors, p[FINISH_FROM], p[FINISH_TO], number_of(&g, WINOGRAD_OUTPUTS),
                                  number_of(&g, WINOGRAD_BACKWARD_LANES));
   LLVMValueRef back[] = {after(&g, row, emit_sub(w, k, p[FINISH_FROM])), number_of(&g, WINOGRAD_M_PLANE), line};
   emit_call_typed(w, pointer_of(&g, WINOGRAD_BACKWARD), WINOGRAD_BACKWARD_TYPES, back);
-  LLVMValueRef finish[WINOGRAD_EPILOGUE_PARAMETERS] = {pointer_of(&g, WINOGRAD_BUFFERS),
-                                                       pointer_of(&g, WINOGRAD_ARGS),
-                                                       line,
-                                                       at.image,
-                                                       at.at[0],
-                                                       at.at[1],
-                                                       rows,
-                                                       columns,
-                                                       k};
-  emit_call_typed(w, pointer_of(&g, WINOGRAD_EPILOGUE), WINOGRAD_EPILOGUE_TYPES, finish);
+  LLVMValueRef epilogue[WINOGRAD_EPILOGUE_PARAMETERS] = {pointer_of(&g, EMIT_RECORD_BUFFERS),
+                                                         pointer_of(&g, EMIT_RECORD_ARGS),
+                                                         line,
+                                                         at.image,
+                                                         at.at[0],
+                                                         at.at[1],
+                                                         rows,
+                                                         columns,
+                                                         k};
+  emit_call_typed(w, pointer_of(&g, WINOGRAD_EPILOGUE), WINOGRAD_EPILOGUE_TYPES, epilogue);
   emit_loop_end(w, &vectors, NULL);
   emit_loop_end(w, &tiles, NULL);
   LLVMBuildRetVoid(w->builder);
 }
 
-const emit_shared winograd_finish = {"winograd_finish", "piiiip", write_finish, NULL};
+static const emit_shared finish = {"winograd_finish", "piiiip", write_finish, NULL};
 
-/* --- the fused schedule: void f(record, begin, end, v) --- */
+static void write_finish_steps(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[STEPS_PARAMETERS];
+  (void)data;
+  begin_body(&g, w, p);
+  LLVMValueRef at = emit_mul(w, p[STEPS_BEGIN], number_of(&g, WINOGRAD_M_ROW));
+  LLVMValueRef m = after(&g, pointer_of(&g, WINOGRAD_SCRATCH), emit_add(w, at, number_of(&g, WINOGRAD_M_START)));
+  LLVMValueRef arguments[FINISH_PARAMETERS] = {g.record,
+                                               p[STEPS_BEGIN],
+                                               emit_sub(w, p[STEPS_END], p[STEPS_BEGIN]),
+                                               emit_i64(w, 0),
+                                               number_of(&g, WINOGRAD_OUTPUTS),
+                                               m};
+  emit_call_shared(w, &finish, arguments);
+  LLVMBuildRetVoid(w->builder);
+}
 
-enum { FUSED_RECORD, FUSED_BEGIN, FUSED_END, FUSED_V, FUSED_PARAMETERS };
+const emit_shared winograd_finish_steps = {"winograd_finish_steps", EMIT_STEPS_TYPES, write_finish_steps, NULL};
+
+/* --- the fused schedule --- */
 
 /* Multiplies n tiles of V by the panels [from, to) of weights; the products are written to the first panels of M. */
 static void multiply(const writing *g, LLVMValueRef n, LLVMValueRef from, LLVMValueRef to, LLVMValueRef v,
@@ -181,29 +226,44 @@ static void write_slabs(const writing *g, LLVMValueRef first, LLVMValueRef n, LL
   LLVMValueRef from = emit_mul(g->w, l.iv, step), to = emit_lesser(g->w, emit_add(g->w, from, step), panels);
   multiply(g, n, from, to, v, m);
   LLVMValueRef end = emit_lesser(g->w, emit_mul(g->w, to, columns), number_of(g, WINOGRAD_OUTPUTS));
-  emit_call_shared(g->w, &winograd_finish,
+  emit_call_shared(g->w, &finish,
                    (LLVMValueRef[FINISH_PARAMETERS]){g->record, first, n, emit_mul(g->w, from, columns), end, m});
   emit_loop_end(g->w, &l, NULL);
 }
 
-/* Writes a loop over blocks of about equal size. */
-static void write_fused(emit_ir *w, const void *data) {
-  writing g;
-  LLVMValueRef p[FUSED_PARAMETERS];
+/* Writes a loop over blocks of about equal size of the tiles [begin, end); V begins at `v`. */
+static void write_blocks(const writing *g, LLVMValueRef begin, LLVMValueRef end, LLVMValueRef v) {
+  const emit_ir *w = g->w;
+  LLVMValueRef tiles = emit_sub(w, end, begin), blocks = ceil_over(g, tiles, number_of(g, WINOGRAD_BLOCK));
+  LLVMValueRef m = after(g, v, emit_mul(w, number_of(g, WINOGRAD_PRODUCTS), number_of(g, WINOGRAD_V_PLANE)));
   emit_loop l;
-  (void)data;
-  begin_body(&g, w, p);
-  LLVMValueRef v = p[FUSED_V], tiles = emit_sub(w, p[FUSED_END], p[FUSED_BEGIN]);
-  LLVMValueRef blocks = ceil_over(&g, tiles, number_of(&g, WINOGRAD_BLOCK));
-  LLVMValueRef m = after(&g, v, emit_mul(w, number_of(&g, WINOGRAD_PRODUCTS), number_of(&g, WINOGRAD_V_PLANE)));
   emit_loop_begin(w, &l, emit_i64(w, 0), blocks, 1, false, 0, NULL);
   LLVMValueRef from = emit_div(w, emit_mul(w, l.iv, tiles), blocks);
   LLVMValueRef n = emit_sub(w, emit_div(w, emit_mul(w, emit_add(w, l.iv, emit_i64(w, 1)), tiles), blocks), from);
-  LLVMValueRef first = emit_add(w, p[FUSED_BEGIN], from);
-  emit_call_shared(w, &winograd_transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, first, n, v});
-  write_slabs(&g, first, n, v, m);
+  LLVMValueRef first = emit_add(w, begin, from);
+  emit_call_shared(w, &transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g->record, first, n, v});
+  write_slabs(g, first, n, v, m);
+  emit_loop_end(w, &l, NULL);
+}
+
+/* Returns the first tile of part number `part`. */
+static LLVMValueRef first_tile_of(const writing *g, LLVMValueRef part) {
+  LLVMValueRef tiles = emit_mul(g->w, part, number_of(g, WINOGRAD_ALL_TILES));
+  return emit_div(g->w, tiles, number_of(g, WINOGRAD_PARTS));
+}
+
+static void write_fused_steps(emit_ir *w, const void *data) {
+  writing g;
+  LLVMValueRef p[STEPS_PARAMETERS];
+  emit_loop l;
+  (void)data;
+  begin_body(&g, w, p);
+  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
+  LLVMValueRef elements = emit_mul(w, l.iv, number_of(&g, WINOGRAD_PART_ELEMENTS));
+  write_blocks(&g, first_tile_of(&g, l.iv), first_tile_of(&g, emit_add(w, l.iv, emit_i64(w, 1))),
+               after(&g, pointer_of(&g, WINOGRAD_SCRATCH), elements));
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
 
-const emit_shared winograd_fused = {"winograd_fused", "piip", write_fused, NULL};
+const emit_shared winograd_fused_steps = {"winograd_fused_steps", EMIT_STEPS_TYPES, write_fused_steps, NULL};

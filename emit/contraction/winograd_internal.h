@@ -8,6 +8,7 @@
 #include "emit/llvm/function.h"
 #include "emit/product/gemm.h"
 #include "emit/kernel/writer.h"
+#include "emit/product/shared_kernel.h"
 
 /* The kernel that is being written. */
 typedef struct winograd {
@@ -15,8 +16,9 @@ typedef struct winograd {
   const emit_winograd *p;
   const emit_ir *ir;
   hlo_value convolution; /* the value from which the epilogue starts */
-  LLVMValueRef x, u;     /* the addresses of the input and of the packed weights */
-  int lanes[2];          /* the lanes of vectors along the channels and along the outputs */
+  uint32_t x_buffer, scratch_buffer;
+  LLVMValueRef u; /* the address of the packed weights */
+  int lanes[2];   /* the lanes of vectors along the channels and along the outputs */
 } winograd;
 
 /* --- arithmetic on positions: i64 --- */
@@ -123,39 +125,23 @@ emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);
 #define WINOGRAD_BACKWARD_TYPES "pip"
 #define WINOGRAD_PANEL_TYPES "pppiiiii"
 
-/* The other functions serve convolutions of all sizes, which are in a record (emit_record).  They call the functions
- * above and the kernel's epilogue by pointers in the record.
- *
- *     void transform(record, first, n, v)
- *
- * transforms the input tiles [first, first + n) to rows [0, n) of V.
- *
- *     void finish(record, first, n, from, to, m)
- *
- * transforms rows [0, n) of M back to the output tiles [first, first + n), and applies the epilogue; the columns of M
- * are the outputs [from, to).
- *
- *     void fused(record, begin, end, v)
- *
- * does all three steps for the tiles [begin, end), block by block; M follows V in memory.
+/* The steps (shared_kernel.h) of kernels that transform the input, that transform the products back and apply the
+ * epilogue, and that do all three steps of the algorithm, block by block.  They serve convolutions of all sizes, and
+ * call the functions above and the kernel's epilogue by pointers in the record:
  *
  *     void epilogue(buffers, args, line, image, row, column, rows, columns, output)
  *
- * For `finish`, the columns of M are the outputs [from, to).  For `fused`, M follows V in memory.  The epilogue is for
- * the vector of outputs from number `output` on, at rows x columns positions from (row, column) on; its values are in
- * `line`, whose rows have m[1] vectors. */
-extern const emit_shared winograd_transform, winograd_finish, winograd_fused;
+ * The epilogue is for the vector of outputs from number `output` on, at rows x columns positions from (row, column) on;
+ * its values are in `line`, whose rows have m[1] vectors. */
+extern const emit_shared winograd_transform_steps, winograd_finish_steps, winograd_fused_steps;
 
-/* The entries of the record.  The entry after one of a dimension (such as WINOGRAD_TILES) is that of the second
- * dimension. */
+/* The entries of the record, whose room is the line.  The entry after one of a dimension (such as WINOGRAD_TILES) is
+ * that of the second dimension. */
 enum {
-  WINOGRAD_BUFFERS,
-  WINOGRAD_ARGS,
-  WINOGRAD_EPILOGUE,
+  WINOGRAD_EPILOGUE = EMIT_RECORD_HEAD,
   WINOGRAD_FORWARD,
   WINOGRAD_BACKWARD,
   WINOGRAD_PANEL,
-  WINOGRAD_LINE,
   WINOGRAD_X,
   WINOGRAD_U,
   WINOGRAD_TILES,
@@ -178,6 +164,13 @@ enum {
   WINOGRAD_SLAB,          /* the panels of a slab */
   WINOGRAD_BLOCK,
   WINOGRAD_PERIOD, /* winograd_period */
+  WINOGRAD_SCRATCH,
+  WINOGRAD_ALL_TILES,
+  /* In scratch memory: the element at which M begins, if the steps are separate kernels; the number of parts of the
+   * tiles, and the elements that each has for V and M, if they are not. */
+  WINOGRAD_M_START,
+  WINOGRAD_PARTS,
+  WINOGRAD_PART_ELEMENTS,
   WINOGRAD_ENTRIES
 };
 

@@ -157,17 +157,17 @@ void emit_store_roots(emit_writer *w, const emit_index *at) {
   }
 }
 
-LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v) {
+uint32_t emit_writer_operand_number(const emit_writer *w, hlo_value v) {
   while (v.def->op == HLO_RESHAPE && w->e.body) {
     v = v.def->operands[0];
   }
   for (uint32_t k = 0; k < w->e.n_inputs; k++) {
     if (hlo_value_equal(w->e.inputs[k].value, v)) {
-      return w->e.inputs[k].base;
+      return k;
     }
   }
   assert(!"an operand of the contraction is not one of the kernel");
-  return NULL;
+  return 0;
 }
 
 bool emit_is_light(const hlo_instr *i) {

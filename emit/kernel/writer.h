@@ -67,8 +67,8 @@ LLVMValueRef emit_writer_arg(const emit_writer *w, uint32_t k);
 /* Returns the address of buffer k.  LLVM is told that it is aligned to 64 bytes, but not its size. */
 LLVMValueRef emit_writer_buffer(const emit_writer *w, uint32_t k);
 
-/* Returns the address of an operand of the kernel's contraction (emit_contraction_of). */
-LLVMValueRef emit_writer_operand(const emit_writer *w, hlo_value v);
+/* Returns which operand of the kernel an operand of its contraction (emit_contraction_of) is. */
+uint32_t emit_writer_operand_number(const emit_writer *w, hlo_value v);
 
 /* Writes the body of a loop nest for w->e.x.lanes elements along the last dimension, from index `at` on. */
 typedef void emit_body_fn(emit_writer *w, const void *data, const emit_index *at);

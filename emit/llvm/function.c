@@ -8,6 +8,7 @@
 #include "base/hash.h"
 #include "emit/llvm/cpus.h"
 #include "emit/llvm/metadata.h"
+#include "emit/llvm/trampoline.h"
 
 void emit_mark_function(const emit_ir *w) {
   emit_add_attribute(w, (LLVMAttributeIndex)LLVMAttributeFunctionIndex, "nounwind");
@@ -52,7 +53,7 @@ LLVMTypeRef emit_shared_type(const emit_ir *w, const char *parameters) {
   unsigned n = 0;
   for (; parameters[n]; n++) {
     assert(n < EMIT_SHARED_PARAMETERS);
-    types[n] = parameters[n] == 'p' ? w->ptr : w->i64;
+    types[n] = parameters[n] == 'i' ? w->i64 : w->ptr;
   }
   return LLVMFunctionType(LLVMVoidTypeInContext(w->context), types, n, false);
 }
@@ -67,6 +68,16 @@ static const char *name_for(const emit_ir *w, const emit_shared *f, const char *
   return arena_printf(w->arena, "%s_%016llx", f->name, (unsigned long long)hash_bytes(target, strlen(target), 0));
 }
 
+/* Gives the function that was just added for f its attributes. */
+static LLVMValueRef mark_parameters(const emit_ir *w, const emit_shared *f, LLVMValueRef function) {
+  if (strchr(f->parameters, 'c')) {
+    emit_ir own = *w;
+    own.function = function;
+    emit_mark_static_chain(&own);
+  }
+  return function;
+}
+
 /* Returns f as one of the functions that are there when the code runs, or NULL if it is none of them. */
 static LLVMValueRef find_precompiled(const emit_ir *w, const emit_shared *f) {
   const function_set *there = w->target->functions;
@@ -75,14 +86,14 @@ static LLVMValueRef find_precompiled(const emit_ir *w, const emit_shared *f) {
     return NULL;
   }
   LLVMValueRef found = LLVMGetNamedFunction(w->module, name);
-  return found ? found : LLVMAddFunction(w->module, name, emit_shared_type(w, f->parameters));
+  return found ? found : mark_parameters(w, f, LLVMAddFunction(w->module, name, emit_shared_type(w, f->parameters)));
 }
 
 static LLVMValueRef add_shared(const emit_ir *w, const emit_shared *f, const char *name) {
   LLVMBasicBlockRef caller = emit_here(w);
   emit_ir own = *w;
   own.watch = NULL;
-  own.function = emit_add_internal_function(w, name, emit_shared_type(w, f->parameters));
+  own.function = mark_parameters(w, f, emit_add_internal_function(w, name, emit_shared_type(w, f->parameters)));
   LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
   f->body(&own, f->data);
   if (caller) {
@@ -119,21 +130,6 @@ LLVMValueRef emit_record_pointer(const emit_ir *w, LLVMValueRef record, int k) {
   return LLVMBuildLoad2(w->builder, w->ptr, emit_record_at(w, record, emit_i64(w, k)), "");
 }
 
-static void write_copy(emit_ir *w, const void *data) {
-  (void)data;
-  LLVMValueRef p[3];
-  LLVMGetParams(w->function, p);
-  emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), p[2], 1, true, 0, NULL);
-  LLVMValueRef entry = LLVMBuildLoad2(w->builder, w->i64, emit_record_at(w, p[1], l.iv), "");
-  LLVMBuildStore(w->builder, entry, emit_record_at(w, p[0], l.iv));
-  emit_loop_end(w, &l, NULL);
-  LLVMBuildRetVoid(w->builder);
-}
-
-/* Copies a number of entries to a record from another one. */
-const emit_shared emit_copy_record = {"copy_record", "ppi", write_copy, NULL};
-
 LLVMValueRef emit_constant_data(const emit_ir *w, LLVMValueRef value, const char *name) {
   LLVMValueRef data = LLVMAddGlobal(w->module, LLVMTypeOf(value), name);
   LLVMSetInitializer(data, value);
@@ -144,28 +140,15 @@ LLVMValueRef emit_constant_data(const emit_ir *w, LLVMValueRef value, const char
 }
 
 LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries) {
-  LLVMValueRef table = emit_constant_data(w, LLVMConstArray2(w->i64, entries, (uint64_t)n), "record");
-  LLVMSetAlignment(table, 8);
-  return table;
-}
-
-/* The stores of the entries that are not constants are volatile, since LLVM would otherwise spend a lot of time on
- * merging them. */
-LLVMValueRef emit_record(const emit_ir *w, int n, LLVMValueRef *entries) {
-  LLVMValueRef *constants = ARENA_NEW_N(w->arena, LLVMValueRef, n);
-  LLVMValueRef record = LLVMBuildArrayAlloca(w->builder, w->i64, emit_i64(w, n), "");
-  LLVMSetAlignment(record, 8);
+  LLVMValueRef *fields = ARENA_NEW_N(w->arena, LLVMValueRef, 2 * n);
+  unsigned n_fields = 0;
   for (int k = 0; k < n; k++) {
-    constants[k] = entries[k] && LLVMIsAConstantInt(entries[k]) ? entries[k] : emit_i64(w, 0);
-  }
-  LLVMValueRef copy[] = {record, emit_constant_record(w, n, constants), emit_i64(w, n)};
-  emit_call_shared(w, &emit_copy_record, copy);
-  for (int k = 0; k < n; k++) {
-    if (entries[k] && entries[k] != constants[k]) {
-      LLVMValueRef store = LLVMBuildStore(w->builder, entries[k], emit_record_at(w, record, emit_i64(w, k)));
-      LLVMSetAlignment(store, 8);
-      LLVMSetVolatile(store, true);
+    fields[n_fields++] = entries[k];
+    if (LLVMTypeOf(entries[k]) == w->ptr && w->target->pointer_bits == 32) {
+      fields[n_fields++] = LLVMConstNull(w->i32);
     }
   }
+  LLVMValueRef record = emit_constant_data(w, LLVMConstStructInContext(w->context, fields, n_fields, false), "record");
+  LLVMSetAlignment(record, 8);
   return record;
 }

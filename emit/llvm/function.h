@@ -22,7 +22,8 @@ LLVMValueRef emit_add_internal_function(const emit_ir *w, const char *name, LLVM
  * name are written once for a target. */
 typedef struct emit_shared {
   const char *name;
-  const char *parameters; /* a letter for each parameter: p for a pointer, i for an i64 */
+  const char *parameters; /* a letter for each parameter: p for a pointer, i for an i64; the last one may be c, a
+                             pointer that is the function's static chain (trampoline.h) */
   void (*body)(emit_ir *w, const void *data);
   const void *data;
 } emit_shared;
@@ -43,13 +44,8 @@ void emit_call_shared(const emit_ir *w, const emit_shared *f, LLVMValueRef *argu
 
 /* Returns the address of a constant in the module's data. */
 LLVMValueRef emit_constant_data(const emit_ir *w, LLVMValueRef value, const char *name);
-/* Returns a constant table of the module with n entries of 8 bytes. */
+/* Returns a constant table of the module with n entries of 8 bytes: a record.  An entry is an i64 or a pointer. */
 LLVMValueRef emit_constant_record(const emit_ir *w, int n, LLVMValueRef *entries);
-/* Returns a table of n entries of 8 bytes, pointers and i64, on the stack of the function that is being written: the
- * arguments of a shared function that takes many.  An entry may be NULL if it is never read.  Constants are copied from
- * a table of the module, by the shared function emit_copy_record. */
-LLVMValueRef emit_record(const emit_ir *w, int n, LLVMValueRef *entries);
-extern const emit_shared emit_copy_record;
 /* Return the address of entry k of a record, and the integer or pointer that the entry is. */
 LLVMValueRef emit_record_at(const emit_ir *w, LLVMValueRef record, LLVMValueRef k);
 LLVMValueRef emit_record_number(const emit_ir *w, LLVMValueRef record, int k);

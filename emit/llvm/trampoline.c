@@ -8,19 +8,37 @@
 
 static const char static_chain[] = "nest";
 
-void emit_mark_static_chain(const emit_ir *w) { emit_add_attribute(w, LLVMCountParams(w->function), static_chain); }
+static bool has_trampolines(const emit_ir *w) {
+  const emit_arch *arch = emit_find_arch(w->target->triple);
+  return arch && arch->static_chain;
+}
+
+void emit_mark_static_chain(const emit_ir *w) {
+  if (has_trampolines(w)) {
+    emit_add_attribute(w, LLVMCountParams(w->function), static_chain);
+  }
+}
 
 static bool takes_static_chain(LLVMValueRef f) {
   unsigned kind = LLVMGetEnumAttributeKindForName(static_chain, sizeof static_chain - 1), n = LLVMCountParams(f);
   return n > 0 && LLVMGetEnumAttributeAtIndex(f, n, kind);
 }
 
-/* Returns the call of which f consists, or NULL if f does anything else. */
+/* Returns true if the instruction only loads a value that the function may or may not use. */
+static bool only_loads(LLVMValueRef i) {
+  return LLVMIsAGetElementPtrInst(i) || (LLVMIsALoadInst(i) && !LLVMGetVolatile(i));
+}
+
+/* Returns the call of which f consists, besides loads, or NULL if f does anything else. */
 static LLVMValueRef only_call(LLVMValueRef f) {
   if (LLVMCountBasicBlocks(f) != 1) {
     return NULL;
   }
-  LLVMValueRef call = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f)), last = LLVMGetNextInstruction(call);
+  LLVMValueRef call = LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(f));
+  while (only_loads(call)) {
+    call = LLVMGetNextInstruction(call);
+  }
+  LLVMValueRef last = LLVMGetNextInstruction(call);
   bool returns = last && LLVMIsAReturnInst(last) && LLVMGetNumOperands(last) == 0;
   return returns && LLVMIsACallInst(call) ? call : NULL;
 }
@@ -72,7 +90,7 @@ static void remove_code(LLVMValueRef f) {
 }
 
 void emit_write_trampolines(emit_ir *w) {
-  if (!emit_find_arch(w->target->triple)->static_chain) {
+  if (!has_trampolines(w)) {
     return;
   }
   for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {

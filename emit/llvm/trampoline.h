@@ -10,7 +10,8 @@
  * (emit_arch.static_chain). */
 void emit_write_trampolines(emit_ir *w);
 
-/* Marks the last parameter of the function that is being written as its static chain. */
+/* Marks the last parameter of the function that is being written as its static chain.  Does nothing for architectures
+ * without trampolines, where it is a parameter like others. */
 void emit_mark_static_chain(const emit_ir *w);
 
 #endif

@@ -2,7 +2,6 @@
 #include "emit/product/macro_kernel.h"
 
 #include "emit/llvm/arithmetic.h"
-#include "emit/llvm/function.h"
 
 typedef struct macro_kernel {
   const emit_ir *w;
@@ -31,7 +30,7 @@ static LLVMValueRef after(const emit_ir *w, LLVMValueRef base, LLVMValueRef byte
 static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   const emit_ir *w = m->w;
   LLVMValueRef buffers = pointer_of(m, EMIT_RECORD_BUFFERS), args = pointer_of(m, EMIT_RECORD_ARGS);
-  LLVMValueRef tile = pointer_of(m, EMIT_RECORD_TILE);
+  LLVMValueRef tile = pointer_of(m, EMIT_RECORD_ROOM);
   LLVMValueRef loops = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
   LLVMValueRef a = after(w, m->a, emit_mul(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
   LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
@@ -154,3 +153,82 @@ static void write_body(emit_ir *w, const void *data) {
 }
 
 const emit_shared emit_macro_kernel = {"macro_kernel", "pppiiiii", write_body, NULL};
+
+/* --- the steps of the grid: void f(record, begin, end) --- */
+
+enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
+
+typedef struct steps {
+  const emit_ir *w;
+  LLVMValueRef record;
+} steps;
+
+static LLVMValueRef entry_of(const steps *s, int entry) { return emit_record_number(s->w, s->record, entry); }
+
+/* Returns n divided by an entry, and sets *n to the remainder. */
+static LLVMValueRef divide(const steps *s, LLVMValueRef *n, int entry) {
+  LLVMValueRef by = entry_of(s, entry), quotient = emit_div(s->w, *n, by);
+  *n = emit_rem(s->w, *n, by);
+  return quotient;
+}
+
+/* Adds the distances of batch number `batch` to the addresses of A and B. */
+static void add_batch(const steps *s, LLVMValueRef batch, LLVMValueRef addresses[2]) {
+  const emit_ir *w = s->w;
+  LLVMValueRef levels = emit_record_at(w, s->record, emit_i64(w, EMIT_RECORD_BATCH));
+  LLVMValueRef start[] = {batch, addresses[0], addresses[1]};
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), entry_of(s, EMIT_RECORD_N_BATCH), 1, false, 3, start);
+  LLVMValueRef level = emit_record_at(w, levels, emit_times(w, l.iv, 3)), n = emit_record_number(w, level, 0);
+  LLVMValueRef digit = emit_rem(w, l.carried[0], n);
+  LLVMValueRef next[] = {emit_div(w, l.carried[0], n),
+                         after(w, l.carried[1], emit_mul(w, digit, emit_record_number(w, level, 1))),
+                         after(w, l.carried[2], emit_mul(w, digit, emit_record_number(w, level, 2)))};
+  emit_loop_end(w, &l, next);
+  addresses[0] = l.carried[1];
+  addresses[1] = l.carried[2];
+}
+
+/* Writes step number `step` of the grid, whose first dimension varies fastest. */
+static void write_step(const steps *s, LLVMValueRef step) {
+  const emit_ir *w = s->w;
+  LLVMValueRef first = step, second = divide(s, &first, EMIT_RECORD_FIRST),
+               outside = divide(s, &second, EMIT_RECORD_SECOND);
+  LLVMValueRef group = outside, batch = divide(s, &group, EMIT_RECORD_GROUPS);
+  LLVMValueRef rows_first = emit_icmp(w, LLVMIntNE, entry_of(s, EMIT_RECORD_ROWS_FIRST), emit_i64(w, 0));
+  LLVMValueRef row_blocks = entry_of(s, EMIT_RECORD_ROW_BLOCKS);
+  LLVMValueRef from = emit_mul(w, emit_select(w, rows_first, first, second), row_blocks);
+  LLVMValueRef to = emit_lesser(w, emit_add(w, from, row_blocks), entry_of(s, EMIT_RECORD_BLOCKS));
+  LLVMValueRef a = emit_record_pointer(w, s->record, EMIT_RECORD_A),
+               b = emit_record_pointer(w, s->record, EMIT_RECORD_B);
+  LLVMValueRef in_b = emit_add(w, emit_mul(w, outside, entry_of(s, EMIT_RECORD_PANELS)),
+                               emit_mul(w, group, entry_of(s, EMIT_RECORD_GROUP_B)));
+  LLVMValueRef at[] = {after(w, a, emit_mul(w, group, entry_of(s, EMIT_RECORD_GROUP_A))),
+                       after(w, b, emit_add(w, in_b, entry_of(s, EMIT_RECORD_B_START)))};
+  add_batch(s, batch, at);
+  LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {
+      [EMIT_MACRO_RECORD] = s->record,
+      [EMIT_MACRO_A] = at[0],
+      [EMIT_MACRO_B] = at[1],
+      [EMIT_MACRO_FIRST_ROW] = emit_mul(w, batch, entry_of(s, EMIT_RECORD_BATCH_ROWS)),
+      [EMIT_MACRO_FIRST_COLUMN] = emit_mul(w, group, entry_of(s, EMIT_RECORD_COLUMNS)),
+      [EMIT_MACRO_ROW_FROM] = from,
+      [EMIT_MACRO_ROW_TO] = to,
+      [EMIT_MACRO_COLUMN_STEP] = emit_select(w, rows_first, second, first)};
+  emit_call_shared(w, &emit_macro_kernel, arguments);
+}
+
+static void write_steps(emit_ir *w, const void *data) {
+  LLVMValueRef p[STEPS_PARAMETERS];
+  (void)data;
+  LLVMGetParams(w->function, p);
+  emit_divide_plainly(w);
+  const steps s = {w, p[STEPS_RECORD]};
+  emit_loop l;
+  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
+  write_step(&s, l.iv);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared emit_macro_steps = {"macro_steps", EMIT_STEPS_TYPES, write_steps, NULL};

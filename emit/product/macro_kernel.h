@@ -20,6 +20,8 @@
 
 #include "emit/llvm/function.h"
 #include "emit/product/micro_kernel.h"
+#include "emit/product/product.h"
+#include "emit/product/shared_kernel.h"
 
 enum {
   EMIT_MACRO_RECORD,
@@ -39,31 +41,51 @@ enum {
 enum { EMIT_RUNG_ROWS, EMIT_RUNG_WIDTHS, EMIT_RUNG_N_WIDE = 3, EMIT_RUNG_N, EMIT_RUNG_MICRO, EMIT_RUNG_ENTRIES = 7 };
 enum { EMIT_MOST_RUNGS = 3, EMIT_MOST_OUTSIDE = 5 };
 
-/* The entries of the record, which have 8 bytes each: pointers (of the tables of buffers and arguments, the epilogue,
- * the tile, and what onnx_xla_expired takes), and i64. */
+/* The entries of the record (shared_kernel.h), whose room is the tile.  Distances are in bytes. */
 enum {
-  EMIT_RECORD_BUFFERS,
-  EMIT_RECORD_ARGS,
-  EMIT_RECORD_EPILOGUE,
-  EMIT_RECORD_TILE,
-  EMIT_RECORD_WATCH,
+  EMIT_RECORD_EPILOGUE = EMIT_RECORD_HEAD,
   EMIT_RECORD_INNER,        /* emit_row_cut.inner */
   EMIT_RECORD_INSIDE,       /* the number of row blocks in one iteration of the loops around the blocks */
-  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A in bytes */
+  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A */
   EMIT_RECORD_COLUMN_STEPS, /* the number of steps of the grid along the columns */
   EMIT_RECORD_COLUMNS,      /* the number of columns of a group */
   EMIT_RECORD_LANES,        /* the number of columns in a vector */
-  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B, in bytes */
+  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B */
   EMIT_RECORD_N_RUNGS,
   EMIT_RECORD_RUNGS,
   EMIT_RECORD_LOOPS = EMIT_RECORD_RUNGS + EMIT_MOST_RUNGS * EMIT_RUNG_ENTRIES, /* the table of the micro-kernels */
   /* The loops around the blocks, the innermost first: their number; for each its number of iterations and its distance
-   * in A in bytes. */
+   * in A. */
   EMIT_RECORD_N_OUTSIDE = EMIT_RECORD_LOOPS + EMIT_MICRO_TABLE,
   EMIT_RECORD_OUTSIDE,
-  EMIT_RECORD_ENTRIES = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2
+  /* The grid: the addresses of A and B; the number of steps along its first and along its second dimension, and whether
+   * the first one goes along the rows (1) or along the columns (0); the number of row blocks in a step, and of all row
+   * blocks. */
+  EMIT_RECORD_A = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2,
+  EMIT_RECORD_B,
+  EMIT_RECORD_B_START, /* the distance from the address of B to its first element */
+  EMIT_RECORD_FIRST,
+  EMIT_RECORD_SECOND,
+  EMIT_RECORD_ROWS_FIRST,
+  EMIT_RECORD_ROW_BLOCKS,
+  EMIT_RECORD_BLOCKS,
+  /* The third dimension of the grid is the groups of all batches: the number of groups of a batch, their distances in A
+   * and in B, the number of rows of a batch.  EMIT_RECORD_PANELS is the distance in B between groups that follow each
+   * other, whether they are of one batch or not. */
+  EMIT_RECORD_GROUPS,
+  EMIT_RECORD_GROUP_A,
+  EMIT_RECORD_GROUP_B,
+  EMIT_RECORD_PANELS,
+  EMIT_RECORD_BATCH_ROWS,
+  /* The loops over the batches, the innermost first: their number; for each its number of iterations, its distance in A
+   * and that in B. */
+  EMIT_RECORD_N_BATCH,
+  EMIT_RECORD_BATCH,
+  EMIT_RECORD_ENTRIES = EMIT_RECORD_BATCH + EMIT_PRODUCT_LEVELS * 3
 };
 
+/* The steps (shared_kernel.h) of such a product. */
+extern const emit_shared emit_macro_steps;
 extern const emit_shared emit_macro_kernel;
 
 /* The parameters of an epilogue. */

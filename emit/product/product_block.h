@@ -5,6 +5,12 @@
 
 #include "emit/product/product_internal.h"
 
+/* An array: it begins `start` elements after the beginning of a buffer. */
+typedef struct emit_array {
+  uint32_t buffer;
+  dim start;
+} emit_array;
+
 /* The kernel that is being written. */
 typedef struct emit_product_kernel {
   emit_writer w;
@@ -12,14 +18,14 @@ typedef struct emit_product_kernel {
   dim_table *dims; /* the sizes in p are expressions of this table */
   const hlo_instr *contraction;
   dtype type;
-  LLVMValueRef a, b, copy, packed; /* the operands; the copies of A and B in scratch memory, if there are some */
+  emit_array a, b, copy, packed; /* the operands; the copies of A and B in scratch memory, if there are some */
   emit_row_cut rows;
   int64_t n_sums; /* the number of loops over s (the products of a sum); the innermost is last in `sums` */
   emit_level sums[EMIT_PRODUCT_LEVELS];
   dim b_vector; /* the distance in B from one vector of columns to the next, in elements of b_type */
   LLVMTypeRef b_type;
   hlo_quantized_weights small;
-  LLVMValueRef tile; /* memory for a block's sums (emit_gemm_store), or NULL if none is needed */
+  LLVMValueRef tile; /* memory for a block's sums (emit_gemm_store), or NULL if none is needed or it is a record's */
   bool direct;       /* true if the epilogue is written for each vector of a block, with the sums in registers */
 } emit_product_kernel;
 
@@ -42,6 +48,12 @@ void emit_product_blocks_begin(emit_product_kernel *k);
  * the loops around the blocks. */
 void emit_product_write_block(emit_product_kernel *k, const emit_product_place *b, LLVMValueRef outer,
                               LLVMValueRef unit, int64_t units);
+
+/* Writes the code of a product whose rows are divided like a ladder (product_ladder.c). */
+void emit_product_write_ladder(emit_product_kernel *k);
+
+/* Returns the number of bytes of a block's sums. */
+int64_t emit_product_tile_bytes(const emit_product_kernel *k);
 
 /* The first writes the epilogue of a ladder's blocks, as a function that a macro-kernel calls (macro_kernel.h).  The
  * second returns the micro-kernel for blocks of this size. */

@@ -31,13 +31,11 @@ typedef struct parts {
 typedef struct kernel {
   emit_product_kernel k;
   emit_product_grid grid;
-  parts rows; /* the blocks of one iteration of the loops around them; not used for a ladder (emit_row_cut) */
+  parts rows; /* the blocks of one iteration of the loops around them */
   /* The numbers that product_internal.h lists as EMIT_PRODUCT_BLOCKS and so on.  column_blocks is NULL if the extents
    * of C are not all constants. */
   LLVMValueRef blocks, row_blocks, column_blocks, first;
-  /* For a ladder: the entries of its macro-kernel's record, NULL for those that are not used, and the record's
-   * address. */
-  LLVMValueRef entries[EMIT_RECORD_ENTRIES], record;
+  LLVMValueRef a, b; /* the addresses of the operands */
 } kernel;
 
 static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
@@ -172,103 +170,6 @@ static void write_columns(kernel *x, step *s) {
   emit_loop_end(w, &l, NULL);
 }
 
-/* --- ladders --- */
-
-_Static_assert((int)EMIT_MOST_RUNGS == 1 + (int)EMIT_PRODUCT_LOWER &&
-                   (int)EMIT_MOST_OUTSIDE >= (int)EMIT_PRODUCT_LEVELS - 1 &&
-                   (int)EMIT_MICRO_MOST_LOOPS >= (int)EMIT_PRODUCT_LEVELS,
-               "the record has room for all rungs and loops");
-
-static void put(kernel *x, int entry, LLVMValueRef value) { x->entries[entry] = value; }
-
-static void put_size(kernel *x, int entry, dim size) { put(x, entry, emit_size(&x->k.w.e.x, size)); }
-
-/* Puts rung number h into the record: the rows that blocks of this size, or narrower ones, compute. */
-static void put_rung(kernel *x, int h, emit_product_block block) {
-  const emit_ir *w = x->k.w.e.w;
-  const parts columns = column_parts(x, block.vectors);
-  const int64_t widths[] = {columns.large, columns.small};
-  int at = EMIT_RECORD_RUNGS + h * EMIT_RUNG_ENTRIES;
-  put(x, at + EMIT_RUNG_ROWS, emit_i64(w, block.rows));
-  put(x, at + EMIT_RUNG_N_WIDE, columns.n_large);
-  put(x, at + EMIT_RUNG_N, columns.n);
-  for (int j = 0; j < 2; j++) {
-    put(x, at + EMIT_RUNG_WIDTHS + j, emit_i64(w, widths[j]));
-    if (widths[j]) {
-      put(x, at + EMIT_RUNG_MICRO + j, emit_product_micro_kernel(&x->k, block.rows, widths[j]));
-    }
-  }
-}
-
-/* Puts the rungs into the record, the highest one first. */
-static void put_rungs(kernel *x) {
-  const emit_product *p = x->k.p;
-  int64_t last = p->tile_rows;
-  int n = 0;
-  put_rung(x, n++, (emit_product_block){p->tile_rows, p->tile_vectors});
-  for (int h = 0; h < EMIT_PRODUCT_LOWER; h++) {
-    if (p->lower[h].rows && p->lower[h].rows < last) {
-      last = p->lower[h].rows;
-      put_rung(x, n++, p->lower[h]);
-    }
-  }
-  put(x, EMIT_RECORD_N_RUNGS, emit_i64(x->k.w.e.w, n));
-}
-
-/* Puts the loops over the products of a sum, and the loops around the blocks, into the record. */
-static void put_loops(kernel *x) {
-  const emit_product_kernel *k = &x->k;
-  const emit_row_cut *r = &k->rows;
-  int64_t bytes = (int64_t)dtype_bytes(k->type);
-  put_size(x, EMIT_RECORD_LOOPS + EMIT_MICRO_ROW, r->row_step);
-  for (int64_t j = 0; j < k->n_sums; j++) {
-    int at = EMIT_RECORD_LOOPS + EMIT_MICRO_FIRST_LOOP + (int)j * EMIT_MICRO_LOOP_ENTRIES;
-    put_size(x, at, k->sums[j].n);
-    put_size(x, at + 1, k->sums[j].a);
-    put_size(x, at + 2, k->sums[j].b);
-  }
-  put(x, EMIT_RECORD_N_OUTSIDE, emit_i64(k->w.e.w, r->n_outside));
-  for (int64_t j = 0; j < r->n_outside; j++) {
-    const emit_level *level = &k->p->rows[r->n_outside - 1 - j];
-    put_size(x, EMIT_RECORD_OUTSIDE + 2 * (int)j, level->n);
-    put_size(x, EMIT_RECORD_OUTSIDE + 2 * (int)j + 1, emit_dim_times(k->dims, level->a, bytes));
-  }
-}
-
-static void put_entries(kernel *x) {
-  enum { ONE_ITERATION = 62 }; /* 2^62 row blocks are more than any product has */
-  emit_product_kernel *k = &x->k;
-  const emit_ir *w = k->w.e.w;
-  const emit_row_cut *r = &k->rows;
-  int64_t b_bytes = k->p->quantized_type ? 1 : (int64_t)dtype_bytes(k->type);
-  put(x, EMIT_RECORD_BUFFERS, LLVMGetParam(w->function, EMIT_BUFFERS));
-  put(x, EMIT_RECORD_ARGS, LLVMGetParam(w->function, EMIT_ARGS));
-  put(x, EMIT_RECORD_TILE, k->tile);
-  put(x, EMIT_RECORD_WATCH, w->watch);
-  put(x, EMIT_RECORD_EPILOGUE, emit_product_write_epilogue(k));
-  put_size(x, EMIT_RECORD_INNER, r->inner);
-  if (r->outer == 1) {
-    put(x, EMIT_RECORD_INSIDE, emit_i64(w, (int64_t)1 << ONE_ITERATION));
-  } else {
-    put_size(x, EMIT_RECORD_INSIDE, emit_dim_ceil_over(k->dims, r->inner, k->p->tile_rows));
-  }
-  put_size(x, EMIT_RECORD_ROW_BYTES, emit_dim_times(k->dims, r->row_step, (int64_t)dtype_bytes(k->type)));
-  put_size(x, EMIT_RECORD_COLUMN_STEPS, x->grid.column_steps);
-  put_size(x, EMIT_RECORD_COLUMNS, k->p->columns);
-  put(x, EMIT_RECORD_LANES, emit_i64(w, k->p->lanes));
-  put_size(x, EMIT_RECORD_VECTOR_BYTES, emit_dim_times(k->dims, k->b_vector, b_bytes));
-  put_rungs(x);
-  put_loops(x);
-}
-
-static void call_macro_kernel(const kernel *x, const step *s) {
-  const emit_indexer *e = &x->k.w.e.x;
-  LLVMValueRef column = emit_times_size(e, s->group, x->k.p->columns);
-  LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {x->record, s->a,        s->b,      s->first_row,
-                                                   column,    s->row_from, s->row_to, s->column_step};
-  emit_call_shared(e->w, &emit_macro_kernel, arguments);
-}
-
 /* --- the steps of the grid --- */
 
 /* The steps of the grid are numbered with its first dimension varying fastest.  Returns the position of step `item`
@@ -291,10 +192,10 @@ static LLVMValueRef b_of(const kernel *x, LLVMValueRef outside, LLVMValueRef bat
   const emit_product *p = k->p;
   if (p->packing != EMIT_B_PLAIN) {
     dim panels = emit_dim_times(k->dims, emit_product_panels_of(k->dims, p), emit_product_panel(k->dims, p));
-    return emit_product_at(k, k->b, emit_times_size(e, outside, panels));
+    return emit_product_at(k, x->b, emit_times_size(e, outside, panels));
   }
   LLVMValueRef offset = emit_level_offset(e, p->n_batch, p->batch, true, batch);
-  return emit_product_at(k, k->b, emit_add(e->w, offset, emit_times(e->w, group, p->group.b)));
+  return emit_product_at(k, x->b, emit_add(e->w, offset, emit_times(e->w, group, p->group.b)));
 }
 
 /* Writes step number `item` of the grid. */
@@ -316,13 +217,9 @@ static void write_step(kernel *x, LLVMValueRef item) {
   s.row_to = emit_lesser(w, emit_add(w, rows, x->row_blocks), x->blocks);
   s.column_step = p->rows_first ? j : i;
   LLVMValueRef a = emit_level_offset(e, p->n_batch, p->batch, false, batch);
-  s.a = emit_product_at(k, k->a, emit_add(w, a, emit_times(w, group, p->group.a)));
+  s.a = emit_product_at(k, x->a, emit_add(w, a, emit_times(w, group, p->group.a)));
   s.b = b_of(x, outside, batch, group);
-  if (k->rows.ladder) {
-    call_macro_kernel(x, &s);
-  } else {
-    write_columns(x, &s);
-  }
+  write_columns(x, &s);
 }
 
 static void find_numbers(kernel *x) {
@@ -330,7 +227,6 @@ static void find_numbers(kernel *x) {
   const emit_ir *w = k->w.e.w;
   const emit_product *p = k->p;
   const emit_gemm_parts cut = {k->rows.n_large, k->rows.n_small, (int)k->rows.large};
-  x->grid = emit_product_grid_of(k->dims, p);
   x->rows = parts_of(w, &cut);
   if (p->dynamic_m) {
     x->rows.n_large = emit_writer_arg(&k->w, EMIT_PRODUCT_LARGE);
@@ -347,24 +243,36 @@ static void find_numbers(kernel *x) {
   x->first = emit_size(e, p->rows_first ? x->grid.row_steps : x->grid.column_steps);
 }
 
-static void write_product(kernel *x) {
+/* Returns the address of an array. */
+static LLVMValueRef address_of(const emit_product_kernel *k, emit_array x) {
+  LLVMValueRef base = x.buffer < k->w.e.n_inputs ? k->w.e.inputs[x.buffer].base : emit_writer_buffer(&k->w, x.buffer);
+  return emit_product_at(k, base, emit_size(&k->w.e.x, x.start));
+}
+
+static void write_steps(kernel *x) {
   emit_product_kernel *k = &x->k;
-  const emit_ir *w = k->w.e.w;
-  const emit_product *p = k->p;
-  k->rows = emit_product_rows(k->dims, p);
-  find_numbers(x);
-  emit_product_blocks_begin(k);
-  if (k->rows.ladder) {
-    emit_compile_quickly(w);
-    put_entries(x);
-    x->record = emit_record(w, EMIT_RECORD_ENTRIES, x->entries);
-  }
   emit_loop l;
-  emit_loop_begin(w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
+  find_numbers(x);
+  x->a = address_of(k, k->a);
+  x->b = address_of(k, k->b);
+  emit_loop_begin(k->w.e.w, &l, k->w.begin, k->w.end, 1, false, 0, NULL);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
   write_step(x, l.iv);
   emit_table_release(k->w.e.x.table, mark);
-  emit_loop_end(w, &l, NULL);
+  emit_loop_end(k->w.e.w, &l, NULL);
+}
+
+static void write_product(kernel *x) {
+  emit_product_kernel *k = &x->k;
+  const emit_product *p = k->p;
+  x->grid = emit_product_grid_of(k->dims, p);
+  k->rows = emit_product_rows(k->dims, p);
+  emit_product_blocks_begin(k);
+  if (k->rows.ladder) {
+    emit_product_write_ladder(k);
+  } else {
+    write_steps(x);
+  }
   dim steps = emit_dim_times(k->dims, x->grid.row_steps, x->grid.column_steps);
   k->w.info->grid = emit_dim_times(k->dims, emit_product_outside(k->dims, p), steps);
   k->w.cost = emit_product_cost(k->dims, p);
@@ -372,18 +280,18 @@ static void write_product(kernel *x) {
 
 /* --- the kernels of the phases --- */
 
+/* Sets the operands of the product, and where the kernels of the phases copy them to. */
 static void bind(emit_product_kernel *k) {
-  const emit_indexer *x = &k->w.e.x;
+  const emit_product *p = k->p;
   k->contraction = emit_contraction_of(k->w.i);
-  hlo_value weights = k->p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small)
+  hlo_value weights = p->quantized_type && hlo_quantized_weights_of(k->contraction, &k->small)
                           ? k->small.q
                           : k->contraction->operands[1];
-  k->a = emit_writer_operand(&k->w, k->contraction->operands[0]);
-  k->b = emit_writer_operand(&k->w, weights);
-  if (emit_product_scratch(k->dims, k->p)) {
-    k->copy = emit_writer_buffer(&k->w, k->w.e.n_inputs + k->w.n_results);
-    k->packed = emit_product_at(k, k->copy, emit_size(x, emit_product_copied(k->dims, k->p)));
-  }
+  uint32_t scratch = k->w.e.n_inputs + k->w.n_results;
+  k->a = (emit_array){emit_writer_operand_number(&k->w, k->contraction->operands[0]), 0};
+  k->b = (emit_array){emit_writer_operand_number(&k->w, weights), 0};
+  k->copy = (emit_array){scratch, 0};
+  k->packed = (emit_array){scratch, emit_product_scratch(k->dims, p) ? emit_product_copied(k->dims, p) : 0};
 }
 
 status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
@@ -401,9 +309,9 @@ status emit_product_write(emit_module *m, const char *name, const hlo_instr *i, 
   bind(k);
   bool pads = p->padded_elements != 0;
   if (phase == 0 && pads) {
-    emit_product_padding(&k->w, p, k->a, k->copy);
+    emit_product_padding(&k->w, p, address_of(k, k->a), address_of(k, k->copy));
   } else if (phase == pads && p->packing == EMIT_B_SCRATCH) {
-    emit_product_panels(&k->w, p, k->b, k->packed);
+    emit_product_panels(&k->w, p, address_of(k, k->b), address_of(k, k->packed));
   } else {
     k->a = pads ? k->copy : k->a;
     k->b = p->packing == EMIT_B_SCRATCH ? k->packed : k->b;

@@ -1,0 +1,132 @@
+/* shared_kernel.c - see shared_kernel.h. */
+#include "emit/product/shared_kernel.h"
+
+#include "emit/kernel/execution.h"
+#include "emit/llvm/arithmetic.h"
+
+/* --- the record --- */
+
+void emit_shared_kernel_begin(emit_shared_kernel *k, emit_writer *w, int n) {
+  *k = (emit_shared_kernel){.w = w, .n = n, .constants = ARENA_NEW_N(w->e.w->arena, LLVMValueRef, n)};
+  emit_put_buffer(k, EMIT_RECORD_WATCH, w->info->n_buffers);
+}
+
+void emit_put(emit_shared_kernel *k, int entry, LLVMValueRef constant) { k->constants[entry] = constant; }
+
+void emit_put_number(emit_shared_kernel *k, int entry, int64_t number) {
+  emit_put(k, entry, emit_i64(k->w->e.w, number));
+}
+
+void emit_put_size(emit_shared_kernel *k, int entry, dim size) {
+  LLVMValueRef value = emit_size(&k->w->e.x, size);
+  const emit_sizes *s = k->w->e.x.sizes;
+  if (LLVMIsAConstantInt(value)) {
+    emit_put(k, entry, value);
+    return;
+  }
+  uint32_t number = 0;
+  while (s->dims[number] != size) {
+    number++;
+  }
+  *ARENA_PUSH(k->w->e.w->arena, k->args, k->n_args, k->cap_args) = (emit_record_source){entry, number};
+}
+
+void emit_put_buffer(emit_shared_kernel *k, int entry, uint32_t buffer) {
+  *ARENA_PUSH(k->w->e.w->arena, k->buffers, k->n_buffers, k->cap_buffers) = (emit_record_source){entry, buffer};
+}
+
+/* --- plans: void f(buffers, args, begin, end, plan) --- */
+
+/* The entries of a plan, which have 8 bytes each.  The record's constants follow, and then two entries for each source:
+ * first those that are arguments, then those that are buffers. */
+enum { PLAN_STEPS, PLAN_N, PLAN_ROOM, PLAN_N_ARGS, PLAN_N_BUFFERS, PLAN_CONSTANTS };
+enum { RUN_BUFFERS, RUN_ARGS, RUN_BEGIN, RUN_END, RUN_PLAN, RUN_PARAMETERS };
+
+/* Copies n entries of `type` from the table `from`, as the sources at `sources` say, to the record. */
+static void copy_sources(const emit_ir *w, LLVMTypeRef type, LLVMValueRef from, LLVMValueRef sources, LLVMValueRef n,
+                         LLVMValueRef record) {
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), n, 1, false, 0, NULL);
+  LLVMValueRef source = emit_record_at(w, sources, emit_times(w, l.iv, 2));
+  LLVMValueRef entry = emit_record_number(w, source, 0), number = emit_record_number(w, source, 1);
+  LLVMValueRef value =
+      LLVMBuildLoad2(w->builder, type, LLVMBuildInBoundsGEP2(w->builder, type, from, &number, 1, ""), "");
+  LLVMSetAlignment(LLVMBuildStore(w->builder, value, emit_record_at(w, record, entry)), 8);
+  emit_loop_end(w, &l, NULL);
+}
+
+static void copy_constants(const emit_ir *w, LLVMValueRef from, LLVMValueRef n, LLVMValueRef record) {
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), n, 1, true, 0, NULL);
+  LLVMValueRef entry = LLVMBuildLoad2(w->builder, w->i64, emit_record_at(w, from, l.iv), "");
+  LLVMSetAlignment(LLVMBuildStore(w->builder, entry, emit_record_at(w, record, l.iv)), 8);
+  emit_loop_end(w, &l, NULL);
+}
+
+static LLVMValueRef reserve(const emit_ir *w, LLVMTypeRef type, LLVMValueRef n, unsigned alignment) {
+  LLVMValueRef memory = LLVMBuildArrayAlloca(w->builder, type, n, "");
+  LLVMSetAlignment(memory, alignment);
+  return memory;
+}
+
+static void write_run(emit_ir *w, const void *data) {
+  LLVMValueRef p[RUN_PARAMETERS];
+  (void)data;
+  LLVMGetParams(w->function, p);
+  LLVMValueRef plan = p[RUN_PLAN], n = emit_record_number(w, plan, PLAN_N);
+  LLVMValueRef n_args = emit_record_number(w, plan, PLAN_N_ARGS);
+  LLVMValueRef constants = emit_record_at(w, plan, emit_i64(w, PLAN_CONSTANTS));
+  LLVMValueRef args = emit_record_at(w, constants, n), buffers = emit_record_at(w, args, emit_times(w, n_args, 2));
+  LLVMValueRef record = reserve(w, w->i64, n, 8), room = reserve(w, w->i8, emit_record_number(w, plan, PLAN_ROOM), 64);
+  copy_constants(w, constants, n, record);
+  copy_sources(w, w->i64, p[RUN_ARGS], args, n_args, record);
+  copy_sources(w, w->ptr, p[RUN_BUFFERS], buffers, emit_record_number(w, plan, PLAN_N_BUFFERS), record);
+  const LLVMValueRef head[] = {
+      [EMIT_RECORD_BUFFERS] = p[RUN_BUFFERS], [EMIT_RECORD_ARGS] = p[RUN_ARGS], [EMIT_RECORD_ROOM] = room};
+  for (int k = 0; k < (int)(sizeof head / sizeof *head); k++) {
+    if (head[k]) {
+      LLVMSetAlignment(LLVMBuildStore(w->builder, head[k], emit_record_at(w, record, emit_i64(w, k))), 8);
+    }
+  }
+  LLVMValueRef arguments[] = {record, p[RUN_BEGIN], p[RUN_END]};
+  emit_call_typed(w, emit_record_pointer(w, plan, PLAN_STEPS), EMIT_STEPS_TYPES, arguments);
+  LLVMBuildRetVoid(w->builder);
+}
+
+const emit_shared emit_run_plan = {"run_plan", "ppiic", write_run, NULL};
+
+static LLVMValueRef *put_sources(const emit_ir *w, LLVMValueRef *to, const emit_record_source *sources, uint32_t n) {
+  for (uint32_t k = 0; k < n; k++) {
+    *to++ = emit_i64(w, sources[k].entry);
+    *to++ = emit_i64(w, sources[k].number);
+  }
+  return to;
+}
+
+static LLVMValueRef write_plan(const emit_shared_kernel *k, const emit_shared *steps, int64_t room) {
+  const emit_ir *w = k->w->e.w;
+  const uint32_t n = (uint32_t)k->n;
+  LLVMValueRef *plan = ARENA_NEW_N(w->arena, LLVMValueRef, PLAN_CONSTANTS + n + 2 * (k->n_args + k->n_buffers));
+  plan[PLAN_STEPS] = emit_shared_function(w, steps);
+  plan[PLAN_N] = emit_i64(w, n);
+  plan[PLAN_ROOM] = emit_i64(w, room);
+  plan[PLAN_N_ARGS] = emit_i64(w, k->n_args);
+  plan[PLAN_N_BUFFERS] = emit_i64(w, k->n_buffers);
+  LLVMValueRef *to = plan + PLAN_CONSTANTS;
+  for (uint32_t j = 0; j < n; j++) {
+    *to++ = k->constants[j] ? k->constants[j] : emit_i64(w, 0);
+  }
+  to = put_sources(w, to, k->args, k->n_args);
+  to = put_sources(w, to, k->buffers, k->n_buffers);
+  LLVMValueRef record = emit_constant_record(w, (int)(to - plan), plan);
+  LLVMSetLinkage(record, LLVMInternalLinkage); /* a trampoline's text refers to its name */
+  return record;
+}
+
+void emit_shared_kernel_write(const emit_shared_kernel *k, const emit_shared *steps, int64_t room) {
+  const emit_writer *w = k->w;
+  LLVMValueRef arguments[RUN_PARAMETERS] = {LLVMGetParam(w->e.w->function, EMIT_BUFFERS),
+                                            LLVMGetParam(w->e.w->function, EMIT_ARGS), w->begin, w->end,
+                                            write_plan(k, steps, room)};
+  emit_call_shared(w->e.w, &emit_run_plan, arguments);
+}

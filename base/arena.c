@@ -349,18 +349,49 @@ char *arena_strndup(arena *a, const char *text, size_t n) {
 
 char *arena_strdup(arena *a, const char *text) { return arena_strndup(a, text, strlen(text)); }
 
+/* Most texts are short, so that they need not be formatted twice. */
 char *arena_printf(arena *a, const char *format, ...) {
+  char start[128];
   va_list args, again;
   va_start(args, format);
   va_copy(again, args);
-  int n = c_vsnprintf(NULL, 0, format, args);
+  int n = c_vsnprintf(start, sizeof start, format, args);
   va_end(args);
-  char *text = arena_alloc(a, n < 0 ? 1 : (size_t)n + 1);
-  if (n > 0) {
-    c_vsnprintf(text, (size_t)n + 1, format, again);
+  size_t length = n < 0 ? 0 : (size_t)n;
+  char *text = arena_alloc(a, length + 1);
+  if (length < sizeof start) {
+    memcpy(text, start, length);
+  } else {
+    c_vsnprintf(text, length + 1, format, again);
   }
   va_end(again);
   return text;
+}
+
+void text_builder_put(text_builder *t, const char *s) {
+  for (; *s; s++) {
+    *ARENA_PUSH(t->arena, t->chars, t->n, t->cap) = *s;
+  }
+}
+
+void text_builder_put_number(text_builder *t, int64_t number) {
+  char digits[24];
+  size_t at = sizeof digits - 1;
+  digits[at] = 0;
+  uint64_t rest = number < 0 ? -(uint64_t)number : (uint64_t)number;
+  do {
+    digits[--at] = (char)('0' + rest % 10);
+    rest /= 10;
+  } while (rest);
+  if (number < 0) {
+    digits[--at] = '-';
+  }
+  text_builder_put(t, digits + at);
+}
+
+const char *text_builder_end(text_builder *t) {
+  *ARENA_PUSH(t->arena, t->chars, t->n, t->cap) = 0;
+  return t->chars;
 }
 
 void arena_cleanup(arena *a, void (*fn)(void *), void *data) {

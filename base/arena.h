@@ -81,6 +81,17 @@ char *arena_strdup(arena *a, const char *text);
 char *arena_strndup(arena *a, const char *text, size_t n); /* Copies at most n bytes; stops at a 0. */
 char *arena_printf(arena *a, const char *format, ...) STATUS_PRINTF(2, 3);
 
+/* A text on an arena to which parts are appended. */
+typedef struct text_builder {
+  arena *arena;
+  char *chars;
+  uint32_t n, cap;
+} text_builder;
+void text_builder_put(text_builder *t, const char *s);
+void text_builder_put_number(text_builder *t, int64_t number);
+/* Ends the text, and returns it. */
+const char *text_builder_end(text_builder *t);
+
 /* Registers a cleanup: fn(data) is called when the arena is destroyed.  If there is no memory for registering it,
  * fn(data) is called at once, before the jump to the innermost guard_run. */
 void arena_cleanup(arena *a, void (*fn)(void *), void *data);

@@ -152,7 +152,7 @@ dim dim_add_const(dim_table *t, dim a, int64_t c) {
   return whole(t, poly_close(t, &p));
 }
 
-static dim multiply(dim_table *t, dim a, dim b) {
+static dim multiply_polynomials(dim_table *t, dim a, dim b) {
   poly p, q, product;
   poly_open(t, a, &p);
   poly_open(t, b, &q);
@@ -162,6 +162,18 @@ static dim multiply(dim_table *t, dim a, dim b) {
     poly_add_scaled(t, &product, &q, p.terms[i].monomial, p.terms[i].factor);
   }
   return poly_close(t, &product);
+}
+
+/* Sizes of arrays are multiplied over and over, so the last products are kept. */
+static dim multiply(dim_table *t, dim a, dim b) {
+  if (a == 1 || b == 1) {
+    return a == 1 ? b : a;
+  }
+  dim_product *known = &t->products[((uint64_t)a * 31 + (uint64_t)b) % DIM_PRODUCTS];
+  if (known->a != a || known->b != b) {
+    *known = (dim_product){a, b, multiply_polynomials(t, a, b)};
+  }
+  return known->product;
 }
 
 dim dim_mul(dim_table *t, dim a, dim b) { return whole(t, multiply(t, a, b)); }

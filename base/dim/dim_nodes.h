@@ -33,15 +33,22 @@ typedef struct dim_node {
   bool taken; /* a symbol that dim_named or dim_nameless has returned */
 } dim_node;
 
+/* A product that was computed. */
+typedef struct dim_product {
+  dim a, b, product;
+} dim_product;
+enum { DIM_PRODUCTS = 64 };
+
 struct dim_table {
   arena *arena;
   dim_node *nodes;
   uint32_t n, cap;
   uint32_t *slots; /* open addressing; slots have the index + 1 of a node that is not a symbol, or 0 if they are free */
   uint32_t n_slots;
-  str_map symbols;         /* by the names that dim_name returns */
-  str_map named, nameless; /* the symbols of dim_named and of dim_nameless, by what they were asked for */
-  str_map numbers;         /* for a name, the largest number that was appended to it, cast to a pointer */
+  dim_product products[DIM_PRODUCTS]; /* each at an index that its factors decide; at first all are 0 * 0 */
+  str_map symbols;                    /* by the names that dim_name returns */
+  str_map named, nameless;            /* the symbols of dim_named and of dim_nameless, by what they were asked for */
+  str_map numbers;                    /* for a name, the largest number that was appended to it, cast to a pointer */
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
   const char *source;     /* the source of the guards that are added next (dim_set_source) */

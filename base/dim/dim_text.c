@@ -1,69 +1,50 @@
 /* dim_text.c - prints and parses dimension expressions. */
-#include <inttypes.h>
-#include <stdio.h>
 #include <string.h>
 
 #include "base/dim/dim_nodes.h"
 
 /* --- printing --- */
 
-typedef struct text {
-  arena *arena;
-  char *chars;
-  uint32_t n, cap;
-} text;
-
-static void put(text *out, const char *s) {
-  for (; *s; s++) {
-    *ARENA_PUSH(out->arena, out->chars, out->n, out->cap) = *s;
-  }
-}
-
-static void put_number(text *out, int64_t number) {
-  char digits[24];
-  snprintf(digits, sizeof digits, "%" PRId64, number);
-  put(out, digits);
-}
-
 /* How tightly an operator binds its operands; an operand that binds less tightly gets parentheses. */
 typedef enum binding { BIND_SUM, BIND_TERM, BIND_FACTOR, BIND_OPERAND } binding;
 
-static void put_dim(text *out, const dim_table *t, dim d, binding place);
+static void put_dim(text_builder *out, const dim_table *t, dim d, binding place);
 
-static void put_infix(text *out, const dim_table *t, dim d, const char *sign, binding operands) {
+static void put_infix(text_builder *out, const dim_table *t, dim d, const char *sign, binding operands) {
   put_dim(out, t, dim_lhs(t, d), operands);
-  put(out, sign);
+  text_builder_put(out, sign);
   put_dim(out, t, dim_rhs(t, d), operands);
 }
 
-static void put_call(text *out, const dim_table *t, dim d, const char *name, const char *between, binding arguments) {
-  put(out, name);
+static void put_call(text_builder *out, const dim_table *t, dim d, const char *name, const char *between,
+                     binding arguments) {
+  text_builder_put(out, name);
   put_infix(out, t, d, between, arguments);
-  put(out, ")");
+  text_builder_put(out, ")");
 }
 
-static void put_sum(text *out, const dim_table *t, dim d) {
+static void put_sum(text_builder *out, const dim_table *t, dim d) {
   if (dim_get_kind(t, d) == DIM_ADD) {
     put_dim(out, t, dim_lhs(t, d), BIND_SUM);
     d = dim_rhs(t, d);
-    put(out, dim_get_kind(t, d) == DIM_NEG ? "" : "+");
+    text_builder_put(out, dim_get_kind(t, d) == DIM_NEG ? "" : "+");
   }
   if (dim_get_kind(t, d) == DIM_NEG) {
-    put(out, "-");
+    text_builder_put(out, "-");
     d = dim_lhs(t, d);
   }
   put_dim(out, t, d, BIND_TERM);
 }
 
-static void put_open(text *out, const dim_table *t, dim d) {
+static void put_open(text_builder *out, const dim_table *t, dim d) {
   switch (dim_get_kind(t, d)) {
-    case DIM_CONST: put_number(out, d); return;
-    case DIM_SYMBOL: put(out, dim_name(t, d)); return;
+    case DIM_CONST: text_builder_put_number(out, d); return;
+    case DIM_SYMBOL: text_builder_put(out, dim_name(t, d)); return;
     case DIM_BOUNDED:
-      put(out, "<=");
-      put_number(out, dim_lhs(t, d));
-      put(out, ":");
-      put(out, dim_name(t, d));
+      text_builder_put(out, "<=");
+      text_builder_put_number(out, dim_lhs(t, d));
+      text_builder_put(out, ":");
+      text_builder_put(out, dim_name(t, d));
       return;
     case DIM_ADD:
     case DIM_NEG: put_sum(out, t, d); return;
@@ -87,21 +68,20 @@ static bool needs_parentheses(dim_kind kind, binding place) {
   }
 }
 
-static void put_dim(text *out, const dim_table *t, dim d, binding place) {
+static void put_dim(text_builder *out, const dim_table *t, dim d, binding place) {
   bool parentheses = needs_parentheses(dim_get_kind(t, d), place);
-  put(out, parentheses ? "(" : "");
+  text_builder_put(out, parentheses ? "(" : "");
   put_open(out, t, d);
-  put(out, parentheses ? ")" : "");
+  text_builder_put(out, parentheses ? ")" : "");
 }
 
 const char *dim_print(arena *a, const dim_table *t, dim d) {
   if (d == DIM_OVERFLOW) {
     return "?";
   }
-  text out = {.arena = a};
+  text_builder out = {.arena = a};
   put_dim(&out, t, d, BIND_SUM);
-  *ARENA_PUSH(a, out.chars, out.n, out.cap) = 0;
-  return out.chars;
+  return text_builder_end(&out);
 }
 
 /* --- parsing --- */

@@ -143,15 +143,23 @@ const char *shape_text(char *buffer, const dim_table *table, const shape *s) {
 }
 
 const char *shape_print(arena *a, const dim_table *table, const shape *s) {
-  const char *text = "";
+  bool array = s->kind == SHAPE_ARRAY, dims = array || s->rank > 0;
+  text_builder text = {.arena = a};
+  text_builder_put(&text, array ? "" : kind_names[s->kind]);
+  text_builder_put(&text, array ? "" : "<");
+  text_builder_put(&text, dtype_name(s->type));
+  text_builder_put(&text, dims ? "[" : "");
   for (int i = 0; i < s->rank; i++) {
-    const char *d =
-        dim_is_const(s->dims[i]) ? arena_printf(a, "%" PRId64, s->dims[i]) : dim_print(a, table, s->dims[i]);
-    text = arena_printf(a, "%s%s%s", text, i ? "," : "", d);
+    text_builder_put(&text, i ? "," : "");
+    if (dim_is_const(s->dims[i])) {
+      text_builder_put_number(&text, s->dims[i]);
+    } else {
+      text_builder_put(&text, dim_print(a, table, s->dims[i]));
+    }
   }
-  bool dims = s->kind == SHAPE_ARRAY || s->rank > 0;
-  text = arena_printf(a, "%s%s%s%s", dtype_name(s->type), dims ? "[" : "", text, dims ? "]" : "");
-  return s->kind == SHAPE_ARRAY ? text : arena_printf(a, "%s<%s>", kind_names[s->kind], text);
+  text_builder_put(&text, dims ? "]" : "");
+  text_builder_put(&text, array ? "" : ">");
+  return text_builder_end(&text);
 }
 
 static bool accept(const char **text, const char *word) {

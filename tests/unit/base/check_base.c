@@ -156,6 +156,16 @@ START_TEST(arena_text) {
   ck_assert_str_eq(arena_strndup(memory, NULL, 0), "");
   ck_assert_str_eq(arena_printf(memory, "%d-%s", 5, "x"), "5-x");
   ck_assert_str_eq(arena_printf(memory, "%s", ""), "");
+  ck_assert_uint_eq(strlen(arena_printf(memory, "%127d", 1)), 127); /* around the length of the first attempt */
+  ck_assert_uint_eq(strlen(arena_printf(memory, "%128d", 1)), 128);
+  ck_assert_str_eq(arena_printf(memory, "%0150d", 7) + 149, "7");
+  text_builder text = {.arena = memory};
+  const int64_t extremes[] = {0, -1, 10, INT64_MIN, INT64_MAX};
+  for (int k = 0; k < 5; k++) {
+    text_builder_put_number(&text, extremes[k]);
+    text_builder_put(&text, " ");
+  }
+  ck_assert_str_eq(text_builder_end(&text), "0 -1 10 -9223372036854775808 9223372036854775807 ");
   int numbers[2] = {3, 4};
   int *copy = arena_memdup(memory, numbers, sizeof numbers), *grown = arena_grow(memory, copy, sizeof numbers, 16);
   ck_assert(grown[0] == 3 && grown[1] == 4 && grown[2] == 0);

@@ -29,7 +29,7 @@ static status look_at(void *data, Onnx__NodeProto *node) {
     f->holders[source - 1]++;
   }
   const onnx_function *callee = onnx_model_callee(f->m, node);
-  return callee ? onnx_walk_nodes(f->a, callee->proto->node, callee->proto->n_node, look_at, f) : NULL;
+  return callee ? onnx_walk_function(f->a, callee->proto, look_at, f) : NULL;
 }
 
 /* Sets after[k] for the chosen nodes and all nodes that depend on them, and before[k] for the chosen nodes and all
@@ -271,7 +271,7 @@ static status add_callee(void *data, Onnx__NodeProto *node) {
   }
   if (f) {
     c->to->functions[c->to->n_functions++] = (Onnx__FunctionProto *)(uintptr_t)f->proto;
-    return onnx_walk_nodes(c->a, f->proto->node, f->proto->n_node, add_callee, c);
+    return onnx_walk_function(c->a, f->proto, add_callee, c);
   }
   return NULL;
 }
@@ -285,10 +285,11 @@ typedef struct restorer {
   uint64_t left; /* the number of bytes that may still be copied */
 } restorer;
 
-static status restore(restorer *r, Onnx__TensorProto *t) {
+static status restore(void *data, Onnx__TensorProto *t) {
+  restorer *r = data;
   literal l;
-  bool is_external = t && t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
-  if (t && (t->has_span_field || is_external)) {
+  bool is_external = t->has_data_location && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  if (t->has_span_field || is_external) {
     TRY(onnx_tensor_shape(t, &l.shape));
     uint64_t bytes = (uint64_t)shape_bytes(&l.shape);
     CHECK_THAT(bytes <= r->left, STATUS_UNSUPPORTED, "it takes more than 64 MiB");
@@ -299,52 +300,12 @@ static status restore(restorer *r, Onnx__TensorProto *t) {
   return NULL;
 }
 
-static status restore_sparse(restorer *r, Onnx__SparseTensorProto *t) {
-  TRY(t ? restore(r, t->values) : NULL);
-  return t ? restore(r, t->indices) : NULL;
-}
-
-static status restore_graph(restorer *r, Onnx__GraphProto *g) {
-  for (size_t k = 0; k < g->n_initializer; k++) {
-    TRY(restore(r, g->initializer[k]));
-  }
-  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
-    TRY(restore_sparse(r, g->sparse_initializer[k]));
-  }
-  return NULL;
-}
-
-static status restore_node(void *data, Onnx__NodeProto *node) {
-  restorer *r = data;
-  for (size_t k = 0; k < node->n_attribute; k++) {
-    Onnx__AttributeProto *x = node->attribute[k];
-    Onnx__GraphProto *g;
-    TRY(restore(r, x->t));
-    TRY(restore_sparse(r, x->sparse_tensor));
-    for (size_t i = 0; i < x->n_tensors; i++) {
-      TRY(restore(r, x->tensors[i]));
-    }
-    for (size_t i = 0; i < x->n_sparse_tensors; i++) {
-      TRY(restore_sparse(r, x->sparse_tensors[i]));
-    }
-    for (size_t i = 0; (g = onnx_attribute_graph(x, i)); i++) {
-      TRY(restore_graph(r, g));
-    }
-  }
-  return NULL;
-}
-
 /* Restores all tensor data of p.  `size` is the size in bytes of the packed model without that data. */
-static status restore_model(arena *a, const onnx_model *m, size_t size, Onnx__ModelProto *p) {
+static status restore_model(arena *a, const onnx_model *m, size_t size, const Onnx__ModelProto *p) {
   const uint64_t most = (uint64_t)64 << 20;
   restorer r = {a, &m->source, most - size};
   CHECK_THAT(size <= most, STATUS_UNSUPPORTED, "it takes more than 64 MiB");
-  TRY(restore_graph(&r, p->graph));
-  TRY(onnx_walk_nodes(a, p->graph->node, p->graph->n_node, restore_node, &r));
-  for (size_t k = 0; k < p->n_functions; k++) {
-    TRY(onnx_walk_nodes(a, p->functions[k]->node, p->functions[k]->n_node, restore_node, &r));
-  }
-  return NULL;
+  return onnx_walk_tensors(a, p, restore, &r);
 }
 
 static uint8_t *pack(arena *a, const Onnx__ModelProto *p, size_t *size) {

@@ -19,7 +19,15 @@ STATUS_MUST_USE status onnx_function_check(const onnx_model *m, const onnx_funct
  * without recursion, until a call returns an error. */
 STATUS_MUST_USE status onnx_walk_nodes(arena *scratch, Onnx__NodeProto *const *nodes, size_t n,
                                        status (*visit)(void *data, Onnx__NodeProto *node), void *data);
+/* graph_walk.c: does the same for the nodes of a function's body and of the graphs that are defaults of its attributes.
+ */
+STATUS_MUST_USE status onnx_walk_function(arena *scratch, const Onnx__FunctionProto *f,
+                                          status (*visit)(void *data, Onnx__NodeProto *node), void *data);
 /* Returns the nth graph of an attribute, and NULL after the last one. */
 Onnx__GraphProto *onnx_attribute_graph(const Onnx__AttributeProto *attribute, size_t nth);
+/* graph_walk.c: calls `visit` for each tensor of the model, until a call returns an error: initializers and attributes,
+ * also those of subgraphs and functions, the defaults of functions' attributes, and both parts of sparse tensors. */
+STATUS_MUST_USE status onnx_walk_tensors(arena *scratch, const Onnx__ModelProto *m,
+                                         status (*visit)(void *data, Onnx__TensorProto *tensor), void *data);
 
 #endif

@@ -43,9 +43,9 @@ typedef struct files {
   uint32_t cap;
 } files;
 
-static void add_file(files *f, const Onnx__TensorProto *t) {
-  for (size_t k = 0; t && t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data;
-       k++) {
+static status add_file(void *data, Onnx__TensorProto *t) {
+  files *f = data;
+  for (size_t k = 0; t->data_location == ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL && k < t->n_external_data; k++) {
     if (strcmp(t->external_data[k]->key, "location") == 0) {
       void **seen = str_map_put(&f->seen, t->external_data[k]->value);
       if (!*seen) {
@@ -54,65 +54,13 @@ static void add_file(files *f, const Onnx__TensorProto *t) {
       *seen = f;
     }
   }
-}
-
-static void add_files_of_graph(files *f, const Onnx__GraphProto *g) {
-  for (size_t k = 0; k < g->n_initializer; k++) {
-    add_file(f, g->initializer[k]);
-  }
-  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
-    add_file(f, g->sparse_initializer[k]->values);
-    add_file(f, g->sparse_initializer[k]->indices);
-  }
-}
-
-static void add_files_of_attribute(files *f, const Onnx__AttributeProto *x) {
-  const Onnx__GraphProto *g;
-  add_file(f, x->t);
-  for (size_t k = 0; k < x->n_tensors; k++) {
-    add_file(f, x->tensors[k]);
-  }
-  for (size_t k = 0; k <= x->n_sparse_tensors; k++) {
-    const Onnx__SparseTensorProto *sparse = k < x->n_sparse_tensors ? x->sparse_tensors[k] : x->sparse_tensor;
-    if (sparse) {
-      add_file(f, sparse->values);
-      add_file(f, sparse->indices);
-    }
-  }
-  for (size_t k = 0; (g = onnx_attribute_graph(x, k)); k++) {
-    add_files_of_graph(f, g);
-  }
-}
-
-static status add_files_of_node(void *data, Onnx__NodeProto *node) {
-  for (size_t k = 0; k < node->n_attribute; k++) {
-    add_files_of_attribute(data, node->attribute[k]);
-  }
   return NULL;
-}
-
-/* Adds the files of the nodes of a function and of the defaults of its attributes. */
-static status add_files_of_function(files *f, const Onnx__FunctionProto *function) {
-  for (size_t k = 0; k < function->n_attribute_proto; k++) {
-    const Onnx__AttributeProto *x = function->attribute_proto[k];
-    const Onnx__GraphProto *g;
-    add_files_of_attribute(f, x);
-    for (size_t j = 0; (g = onnx_attribute_graph(x, j)); j++) {
-      TRY(onnx_walk_nodes(f->a, g->node, g->n_node, add_files_of_node, f));
-    }
-  }
-  return onnx_walk_nodes(f->a, function->node, function->n_node, add_files_of_node, f);
 }
 
 static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
   files f = {.a = a, .s = s};
   str_map_init(&f.seen, a);
-  add_files_of_graph(&f, m->graph);
-  TRY(onnx_walk_nodes(a, m->graph->node, m->graph->n_node, add_files_of_node, &f));
-  for (size_t k = 0; k < m->proto->n_functions; k++) {
-    TRY(add_files_of_function(&f, m->proto->functions[k]));
-  }
-  return NULL;
+  return onnx_walk_tensors(a, m->proto, add_file, &f);
 }
 
 static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {

@@ -257,6 +257,31 @@ START_TEST(the_file_holds_what_it_needs) {
 }
 END_TEST
 
+/* A function's attribute has a default, which no node of the model gives: the new file has its array, too. */
+START_TEST(the_file_holds_the_defaults_of_functions) {
+  Onnx__ModelProto *p = typed_model("x", "y", 2, 300);
+  add_function(p);
+  Onnx__FunctionProto *f = p->functions[0];
+  Onnx__NodeProto defaults = ONNX__NODE_PROTO__INIT;
+  Onnx__AttributeProto *c = add_attribute(a, &defaults, "c");
+  c->has_type = 1;
+  c->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+  c->t = weight_tensor("");
+  f->attribute_proto = defaults.attribute;
+  f->n_attribute_proto = defaults.n_attribute;
+  call(p, "x", "y");
+  onnx_model *m = load_proto(p);
+  onnx_part part;
+  ASSERT_OK(onnx_part_find(a, m, 1, (const char *const[]){"y: F"}, &part));
+  onnx_part_value in = {.name = "x", .value = weight_literal()}, out = {.name = "y", .value = weight_literal()};
+  uint8_t *bytes;
+  size_t size;
+  ASSERT_OK(onnx_part_pack(a, m, &part, &in, &out, &bytes, &size));
+  onnx_model *small = load(bytes, size);
+  check_weights(small, small->proto->functions[0]->attribute_proto[0]->t);
+}
+END_TEST
+
 START_TEST(a_large_file_is_not_written) {
   Onnx__ModelProto *p = chain();
   onnx_part part;
@@ -381,6 +406,7 @@ int main(void) {
   tcase_add_test(c, what_stands_inside_is_taken_with_what_is_around_it);
   tcase_add_test(c, what_is_not_known_is_refused);
   tcase_add_test(c, the_file_holds_what_it_needs);
+  tcase_add_test(c, the_file_holds_the_defaults_of_functions);
   tcase_add_test(c, a_large_file_is_not_written);
   tcase_add_test(c, the_nodes_of_a_finding_are_written);
   tcase_add_test(c, a_reason_stands_where_no_model_is_written);

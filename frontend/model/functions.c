@@ -144,10 +144,10 @@ status onnx_functions_load(onnx_model *m, uint64_t max_nodes) {
   }
   /* all[n], after the entries of the n functions, is the entry of the main graph. */
   for (uint32_t i = 0; i <= n; i++) {
-    Onnx__NodeProto *const *nodes = i < n ? p->functions[i]->node : m->graph->node;
-    size_t n_nodes = i < n ? p->functions[i]->n_node : m->graph->n_node;
+    collect_call c = {m, m->arena, &all[i]};
     all[i].index = i;
-    TRY(onnx_walk_nodes(m->arena, nodes, n_nodes, collect, &(collect_call){m, m->arena, &all[i]}));
+    TRY(i < n ? onnx_walk_function(m->arena, p->functions[i], collect, &c)
+              : onnx_walk_nodes(m->arena, m->graph->node, m->graph->n_node, collect, &c));
   }
   uint32_t *stack = ARENA_NEW_N(m->arena, uint32_t, (size_t)n + 1);
   for (uint32_t i = 0; i <= n; i++) {

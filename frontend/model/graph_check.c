@@ -19,7 +19,9 @@ typedef struct edge {
 
 typedef struct scope {
   struct scope *parent;
-  uint32_t at;           /* the index of the parent's node that has this subgraph as an attribute */
+  /* The index of the parent's node that has this subgraph as an attribute.  For the default of a function's attribute
+   * it is the number of nodes: such a graph sees what the whole body of the function defines. */
+  uint32_t at;
   const char *attribute; /* the name of that attribute */
   Onnx__NodeProto **nodes;
   uint32_t n_nodes;
@@ -45,6 +47,10 @@ typedef struct check {
 /* Prefixes the message with the labels of the nodes around the scope, and with the name of the function. */
 static status in_scope(const check *c, const scope *s, status failed) {
   for (; failed && s->parent; s = s->parent) {
+    if (s->at == s->parent->n_nodes) {
+      failed = status_prefix(failed, "the default of %.100s", s->attribute);
+      continue;
+    }
     const char *label = onnx_node_label(c->scratch, s->parent->nodes[s->at]);
     failed = status_about_node(failed, label, strlen(label));
     failed = status_prefix(failed, "%s: %.100s", label, s->attribute);
@@ -170,15 +176,15 @@ static scope *add_scope(check *c, Onnx__GraphProto *g) {
   return s;
 }
 
-static void add_subgraphs(check *c, scope *s, uint32_t at) {
-  const Onnx__NodeProto *node = s->nodes[at];
-  for (size_t i = 0; i < node->n_attribute; i++) {
+/* Adds the scopes of the graphs in the attributes of node `at`. */
+static void add_subgraphs(check *c, scope *s, uint32_t at, Onnx__AttributeProto *const *attributes, size_t n) {
+  for (size_t i = 0; i < n; i++) {
     Onnx__GraphProto *g;
-    for (size_t k = 0; (g = onnx_attribute_graph(node->attribute[i], k)); k++) {
+    for (size_t k = 0; (g = onnx_attribute_graph(attributes[i], k)); k++) {
       scope *inner = add_scope(c, g);
       inner->parent = s;
       inner->at = at;
-      inner->attribute = node->attribute[i]->name;
+      inner->attribute = attributes[i]->name;
     }
   }
 }
@@ -190,7 +196,7 @@ static status define_scope(check *c, scope *s) {
   for (uint32_t i = 0; i < s->n_nodes; i++) {
     TRY(at_node(c, s->nodes[i], check_node(c, s->nodes[i])));
     TRY(at_node(c, s->nodes[i], define_outputs(s, i)));
-    add_subgraphs(c, s, i);
+    add_subgraphs(c, s, i, s->nodes[i]->attribute, s->nodes[i]->n_attribute);
   }
   return NULL;
 }
@@ -395,5 +401,6 @@ status onnx_function_check(const onnx_model *m, const onnx_function *f, arena *s
   s->nodes = f->proto->node;
   s->n_nodes = (uint32_t)f->proto->n_node;
   TRY(in_scope(&c, s, declare_function(&c, s)));
+  add_subgraphs(&c, s, s->n_nodes, f->proto->attribute_proto, f->proto->n_attribute_proto);
   return check_body(&c);
 }

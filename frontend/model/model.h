@@ -11,7 +11,8 @@
  * - in every graph and function, names are defined once (an input may have an initializer, and a subgraph may shadow an
  *   outer name), every node input that is not "" is defined, and node[] is in dependency order (loading sorts it if it
  *   is not);
- * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes.
+ * - no function calls itself, directly or indirectly, and inlining all calls gives at most `max_nodes` nodes, where a
+ *   body that is an attribute of a call or the default of a function's attribute counts once.
  *
  * Operators, their attributes and their types are checked by the importers, tensor contents by tensor.h. */
 #ifndef FRONTEND_MODEL_MODEL_H

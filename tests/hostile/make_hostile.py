@@ -277,6 +277,7 @@ def functions():
     test = [helper.make_node("Cast", ["a"], ["c"], to=BOOL),
             helper.make_node("If", ["c"], ["b"], then_branch=branch, else_branch=branch)]
     case("recursion_if", make(main, x, y, functions=[function("f", test)], opsets=opsets), recursion)
+    default_bodies(main, x, y, opsets, recursion)
     # Each calls the next twice: 2^60 nodes.
     laughs = [function(f"f{k}", [call(f"f{k + 1}", ["a"], ["t"]), call(f"f{k + 1}", ["t"], ["b"])]) for k in range(60)]
     laughs.append(function("f60", [helper.make_node("Neg", ["a"], ["b"])]))
@@ -285,6 +286,26 @@ def functions():
     chain = [function(f"f{k}", [call(f"f{k + 1}")]) for k in range(20000)]
     chain.append(function("f20000", [helper.make_node("Frobnicate", ["a"], ["b"])]))
     case("call_chain", make([call("f0", ["x"], ["y"])], x, y, functions=chain, opsets=opsets), "deep|nest|Frobnicate")
+
+
+def default_bodies(main, x, y, opsets, recursion):
+    """Bodies that are defaults of a function's attribute: they are checked like those of nodes."""
+    test = helper.make_node("If", ["c"], ["b"])
+    for name in ("then_branch", "else_branch"):
+        test.attribute.append(onnx.AttributeProto(name=name, ref_attr_name="body", type=onnx.AttributeProto.GRAPH))
+
+    def body(name, nodes, pattern, sparse=0):
+        graph = helper.make_graph(nodes, "body", [], [info("t", None)])
+        graph.sparse_initializer.extend([onnx.SparseTensorProto()] * sparse)
+        f = function("f", [helper.make_node("Cast", ["a"], ["c"], to=BOOL), test])
+        f.attribute_proto.append(helper.make_attribute("body", graph))
+        case("default_" + name, make(main, x, y, functions=[f], opsets=opsets), pattern)
+
+    negation = helper.make_node("Neg", ["a"], ["t"])
+    body("undefined", [helper.make_node("Neg", ["b2"], ["t"])], 'default of body: .*"b2" is not defined')
+    body("twice", [negation, negation], "default of body: .*already the name")
+    body("sparse", [negation], "default of body: an initializer has no name", sparse=1)
+    body("recursion", [call("f", ["a"], ["t"])], recursion)
 
 
 # --- bombs: small files that ask for 2^40 elements --------------------------------------------------------------------

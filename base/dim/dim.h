@@ -53,6 +53,11 @@ dim dim_named(dim_table *t, const char *name);
 /* Returns the symbol that stands for dimension k of an array if that dimension has no name: "_array_k", where the name
  * of the array is shortened if it is long.  A number is appended if another dimension has that name. */
 dim dim_nameless(dim_table *t, const char *array, int k);
+/* Returns the symbol that the compiler itself calls `name`, which is none of a model's dimensions: if one has that
+ * name, a number is appended. */
+dim dim_own(dim_table *t, const char *name);
+/* Makes all symbols that the table has those of a model's dimensions, as if dim_named had returned them. */
+void dim_take_symbols(dim_table *t);
 /* Returns a bounded dimension, whose true extent is the symbol of that name.  `bound` must be a constant. */
 dim dim_bounded(dim_table *t, dim bound, const char *size_name);
 

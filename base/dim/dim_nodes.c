@@ -131,6 +131,17 @@ dim dim_nameless(dim_table *t, const char *array, int k) {
   return take_symbol(t, &t->nameless, key, arena_printf(t->arena, "_%.16s_%d", array, k));
 }
 
+dim dim_own(dim_table *t, const char *name) {
+  const char *key = arena_printf(t->arena, "own %s", name); /* keys of dim_nameless begin with a number */
+  return take_symbol(t, &t->nameless, key, name);
+}
+
+void dim_take_symbols(dim_table *t) {
+  for (uint32_t k = 0; k < t->n; k++) {
+    t->nodes[k].taken = true;
+  }
+}
+
 dim dim_bounded(dim_table *t, dim bound, const char *size_name) {
   if (bound < 0 || bound > DIM_MAX) {
     return DIM_OVERFLOW;

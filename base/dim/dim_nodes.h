@@ -30,7 +30,7 @@ typedef struct dim_node {
   bool has_hint;
   int64_t least, most; /* of a symbol, if has_range is set */
   bool has_range;
-  bool taken; /* a symbol that dim_named or dim_nameless has returned */
+  bool taken; /* the symbol belongs to a key of `named` or `nameless`, or to a module that was read as text */
 } dim_node;
 
 /* A product that was computed. */
@@ -47,7 +47,8 @@ struct dim_table {
   uint32_t n_slots;
   dim_product products[DIM_PRODUCTS]; /* each at an index that its factors decide; at first all are 0 * 0 */
   str_map symbols;                    /* by the names that dim_name returns */
-  str_map named, nameless;            /* the symbols of dim_named and of dim_nameless, by what they were asked for */
+  str_map named;                      /* the symbols of dim_named, by the names that a model gives them */
+  str_map nameless;                   /* the symbols of dim_nameless and dim_own, by what they were asked for */
   str_map numbers;                    /* for a name, the largest number that was appended to it, cast to a pointer */
   dim_guard *guards;
   uint32_t n_guards, cap_guards;

@@ -33,8 +33,9 @@ typedef struct onnx_array {
 /* What is known of a symbol: that it equals an expression of other symbols, as text (total is past+seq, batch is 1). */
 typedef struct onnx_definition {
   const char *symbol, *equals;
-  const char *source; /* what needs the definition: a node (onnx_node_source), or a text such as "the content of input
-                         'x'" */
+  const char *source;   /* what needs the definition: a node (onnx_node_source), or a text such as "the content of input
+                           'x'" */
+  const char *multiple; /* if `equals` is a multiple of a new symbol plus a constant, that symbol, otherwise NULL */
 } onnx_definition;
 
 typedef struct onnx_definitions {

@@ -21,13 +21,13 @@ bool onnx_holds_sizes(const shape *s) {
   return s->kind == SHAPE_ARRAY && s->rank <= 1 && counts && shape_is_static(s) && shape_elements(s) <= HLO_MAX_SIZES;
 }
 
-/* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value").  If the
- * symbol has a definition (onnx_definition), returns the expression that it equals.  `value` is the present
- * extent or element; the hint is `value`, or the frame's least_hint if that is larger. */
+/* Returns the symbol for dimension k of an array (`what` is "") or for its element k (`what` is "value").  If it has a
+ * definition (onnx_definition), returns the expression that it equals.  `value` is the present extent or element; the
+ * hint is `value`, or the frame's least_hint if that is larger. */
 static dim open_size(onnx_importer *im, hlo_builder *b, const char *name, const char *what, int k, int64_t value) {
   const onnx_frame *f = im->frame;
   int64_t hint = value > f->least_hint ? value : f->least_hint;
-  dim d = dim_named(f->dims, arena_printf(im->arena, "%s.%s%d", name, what, k));
+  dim d = dim_own(f->dims, arena_printf(im->arena, "%s.%s%d", name, what, k));
   hlo_fail(b, onnx_open_dim(f->dims, f->definitions, d, hint, &d));
   return d;
 }

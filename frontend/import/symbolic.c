@@ -182,7 +182,7 @@ static void define(arena *a, dim_table *t, const dim_guard *g, dim symbol, dim e
   const char *name = dim_name(t, symbol);
   if (!is_defined(out, name)) {
     *ARENA_PUSH(a, out->items, out->n, out->cap) =
-        (onnx_definition){arena_strdup(a, name), dim_print(a, t, equals), arena_strdup(a, g->source)};
+        (onnx_definition){arena_strdup(a, name), dim_print(a, t, equals), arena_strdup(a, g->source), NULL};
   }
 }
 
@@ -255,6 +255,16 @@ static void find_divisions(divided *d, dim e) {
   find_divisions(d, by);
 }
 
+/* Returns true if a definition has introduced the symbol (onnx_definition.multiple). */
+static bool is_introduced(const onnx_definitions *d, const char *symbol) {
+  for (uint32_t k = 0; k < d->n; k++) {
+    if (d->items[k].multiple && strcmp(d->items[k].multiple, symbol) == 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* An equation such as 2*((h+31)/32) = (h+15)/16 holds if h is a multiple of 32.  (It comes from two paths through a
  * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus the
  * remainder of h's hint by 32.  This is tried once for each symbol. */
@@ -266,12 +276,11 @@ static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_def
   for (uint32_t k = 0; k < d.n; k++) {
     int64_t hint;
     const char *name = dim_name(t, d.symbols[k]);
-    size_t length = strlen(name);
-    bool tried = length > 2 && strcmp(name + length - 2, ".m") == 0;
-    if (!tried && !is_defined(out, name) && dim_hint(t, d.symbols[k], &hint)) {
-      const char *equals = arena_printf(a, "%" PRId64 "*%s.m+%" PRId64, d.multiple, name, hint % d.multiple);
+    if (!is_introduced(out, name) && !is_defined(out, name) && dim_hint(t, d.symbols[k], &hint)) {
+      const char *multiple = arena_strdup(a, dim_name(t, dim_own(t, arena_printf(a, "%s.m", name))));
+      const char *equals = arena_printf(a, "%" PRId64 "*%s+%" PRId64, d.multiple, multiple, hint % d.multiple);
       *ARENA_PUSH(a, out->items, out->n, out->cap) =
-          (onnx_definition){arena_strdup(a, name), equals, arena_strdup(a, g->source)};
+          (onnx_definition){arena_strdup(a, name), equals, arena_strdup(a, g->source), multiple};
     }
   }
   return out->n > before;

@@ -108,7 +108,7 @@ status hlo_carry_roots(hlo_module *m, uint32_t n, const hlo_carry *pairs, uint32
       m->carried[c->root].parameter = c->parameter;
       continue;
     }
-    capacity = capacity ? capacity : dim_nameless(m->dims, "capacity", 0);
+    capacity = capacity ? capacity : dim_own(m->dims, "_capacity_0");
     guard_capacity(m->dims, capacity, i->shapes[0].dims[c->axis]);
     TRY(rewrite(m, c, i, capacity));
   }

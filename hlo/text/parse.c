@@ -584,12 +584,12 @@ static status parse(void *data) {
   p->module = hlo_module_create(job->arena, "");
   str_map_init(&p->computations, p->scratch);
   status s = read_module(p);
+  dim_take_symbols(p->module->dims);
   return s ? at_position(p, s) : hlo_verify(p->module);
 }
 
 status hlo_parse(arena *a, const char *text, size_t n, const hlo_parse_options *options, hlo_module **out) {
-  int64_t budget = options && options->max_bytes ? options->max_bytes : (int64_t)1 << 30;
-  parser p = {.options = options, .budget = budget};
+  parser p = {.options = options, .budget = options && options->max_bytes ? options->max_bytes : (int64_t)1 << 30};
   c_locale outer = c_locale_enter();
   status s = guard_run(parse, &(parse_job){&p, a, text, n});
   c_locale_leave(outer);

@@ -81,7 +81,7 @@ static void fix_dims(arena *a, const compile_request *r, onnx_definitions *out) 
   for (uint32_t k = 0; k < r->n_dims; k++) {
     const char *symbol = dim_name(t, dim_symbol(t, r->dims[k].name));
     *ARENA_PUSH(a, out->items, out->n, out->cap) =
-        (onnx_definition){symbol, arena_printf(a, "%" PRId64, r->dims[k].value), "option"};
+        (onnx_definition){symbol, arena_printf(a, "%" PRId64, r->dims[k].value), "option", NULL};
   }
 }
 

@@ -269,6 +269,28 @@ START_TEST(declines) {
 }
 END_TEST
 
+/* The number of rows for which there is room is neither the dimension of that name in the module's text nor one of an
+ * array of a model, and it stays the same symbol when a copy of the module is carried again. */
+START_TEST(room_has_a_name_of_its_own) {
+  char *text = arena_strdup(memory, attention), *renamed = "";
+  for (char *m; (m = strstr(text, "m")); text = m + 1) {
+    bool symbol = strspn(m + 1, ",]") && strspn(m - 1, "+,");
+    renamed = arena_printf(memory, "%s%.*s%s", renamed, (int)(m - text), text, symbol ? "_capacity_0" : "m");
+  }
+  hlo_module *plain = parse_entry(memory, arena_printf(memory, "%s%s", renamed, text))->module;
+  dim of_text = plain->entry->params[3]->shapes[0].dims[2], room[2];
+  ck_assert_str_eq(dim_name(plain->dims, of_text), "_capacity_0");
+  for (int k = 0; k < 2; k++) {
+    uint32_t n;
+    hlo_module *m = hlo_module_clone(memory, plain);
+    ASSERT_OK(hlo_carry_roots(m, 2, pairs, &n));
+    ck_assert_uint_eq(n, 2);
+    room[k] = m->entry->params[5]->shapes[0].dims[2];
+  }
+  ck_assert(room[0] != of_text && room[0] != dim_nameless(plain->dims, "capacity", 0) && room[1] == room[0]);
+}
+END_TEST
+
 /* The printed text of a carried root can be parsed again, and wrong parameters and dimensions in it are refused. */
 START_TEST(carried_text) {
   const hlo_module *m = carried_module(attention);
@@ -380,6 +402,7 @@ int main(void) {
   tcase_add_test(c, damaged_results);
   tcase_add_test(c, declines);
   tcase_add_test(c, finds_updates);
+  tcase_add_test(c, room_has_a_name_of_its_own);
   tcase_add_test(c, carried_text);
   return run_suite("carry", c);
 }

@@ -167,6 +167,22 @@ START_TEST(named) {
 }
 END_TEST
 
+/* Symbols of the compiler are none of the model's dimensions, whichever comes first, and are the same in each call. */
+START_TEST(own) {
+  dim model = dim_named(table, "h.m"), own = dim_own(table, "h.m"), text = dim_symbol(table, "n.m");
+  ck_assert(own != model && own == dim_own(table, "h.m"));
+  ck_assert_str_eq(print(own), "h.m.1");
+  ck_assert(dim_own(table, "w.m") != dim_named(table, "w.m"));
+  ck_assert(dim_own(table, "_x_0") != dim_nameless(table, "x", 0));
+  ck_assert(dim_own(table, "x") != dim_nameless(table, "own x", 0) &&
+            dim_own(table, "0 x") != dim_nameless(table, "x", 0));
+  /* a text may name a symbol before it is asked for, but not if the text is a module */
+  ck_assert(parse("k.m") == dim_own(table, "k.m"));
+  dim_take_symbols(table);
+  ck_assert(dim_own(table, "n.m") != text);
+}
+END_TEST
+
 /* Names that begin alike, or that look alike when other characters are replaced by '_', are different
  * symbols. */
 START_TEST(nameless) {
@@ -453,6 +469,7 @@ int main(void) {
   tcase_set_timeout(all, 120);
   tcase_add_loop_test(all, canonical_text, 0, sizeof canonical / sizeof *canonical);
   tcase_add_test(all, named);
+  tcase_add_test(all, own);
   tcase_add_test(all, nameless);
   tcase_add_loop_test(all, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(all, hostile_text);

@@ -63,6 +63,63 @@ START_TEST(doubled_sizes_are_not_pinned) {
 }
 END_TEST
 
+/* Adds an input z of one dimension, which is called `dim`, and the output -z. */
+static void add_other(Onnx__ModelProto *m, const char *dim) {
+  add_input(m, "z", "f32[0]:");
+  m->graph->input[m->graph->n_input - 1]->type->tensor_type->shape->dim[0]->dim_param = arena_strdup(memory, dim);
+  graph_node(memory, m->graph, "Neg", "z", "-z");
+  PB_ADD(memory, m->graph->output, m->graph->n_output, new_value(memory, "-z"));
+}
+
+static onnx_input_shape vector(const char *name, dtype type, int64_t n) {
+  return (onnx_input_shape){.name = name, .shape = shape_make(type, 1, &n)};
+}
+
+/* The symbol of which a dimension becomes a multiple is none of the model's dimensions, not even one of its name. */
+START_TEST(a_model_has_a_dimension_called_like_a_multiple) {
+  static const int64_t sizes[][3] = {{6, 8, 5}, {18, 4, 7}, {2, 2, 9}};
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  Onnx__ModelProto *m = halved_and_doubled();
+  bool complete;
+  add_other(m, "x.2.m");
+  for (int k = 0; k < 3; k++) {
+    onnx_input_shape at[] = {picture(sizes[k][0], sizes[k][1]), vector("z", DTYPE_F32, sizes[k][2])};
+    if (k == 0) {
+      ASSERT_OK(import_model(m, at, 2, &d, &general, &complete));
+    }
+    ASSERT_OK(import_model(m, at, 2, NULL, &exact, &complete));
+    ASSERT_OK(hlo_bind(memory, general, (shape[]){at[0].shape, at[1].shape}, &bound));
+    ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+  }
+}
+END_TEST
+
+/* The symbol that stands for an element of an input is none of the model's dimensions either. */
+START_TEST(a_model_has_a_dimension_called_like_an_element) {
+  static const int64_t elements[] = {3}, sizes[] = {5, 2, 3};
+  onnx_definitions d = {0};
+  hlo_module *general, *bound;
+  bool complete;
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  add_input(m, "x", "f32[0]:");
+  literal content = literal_make(shape_make(DTYPE_S64, 1, (dim[]){1}), elements);
+  PB_ADD(memory, m->graph->input, m->graph->n_input, case_input(memory, "size", &content, false));
+  graph_node(memory, m->graph, "Expand", "x,size", "y");
+  add_other(m, "size.value0");
+  onnx_input_shape at[] = {vector("x", DTYPE_F32, 1), vector("size", DTYPE_S64, 1), vector("z", DTYPE_F32, 5)};
+  at[1].value = &content;
+  at[1].use = ONNX_CONTENT_SYMBOLS;
+  ASSERT_OK(import_model(m, at, 3, &d, &general, &complete));
+  for (int k = 0; k < 3; k++) {
+    shape told = onnx_told_shape(7 + k), z = shape_make(DTYPE_F32, 1, (dim[]){sizes[k]});
+    ASSERT_OK(hlo_bind(memory, general, (shape[]){at[0].shape, at[1].shape, z, told}, &bound));
+    ck_assert_int_eq(hlo_shape(bound->entry->roots[0])->dims[0], 7 + k);
+    ck_assert_int_eq(hlo_shape(bound->entry->roots[1])->dims[0], sizes[k]);
+  }
+}
+END_TEST
+
 /* Images are made so much smaller that each sum has many terms, in batches of any size. */
 START_TEST(many_taps_take_any_batch) {
   Onnx__ModelProto *m = new_model(memory, "", "y");
@@ -204,6 +261,8 @@ int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, doubled_sizes_are_not_pinned);
+  tcase_add_test(all, a_model_has_a_dimension_called_like_a_multiple);
+  tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
   tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);
   return run_suite("symbols", all);

@@ -45,9 +45,9 @@ typedef struct onnx_import_options {
   /* The shapes of inputs, as far as the caller knows them; symbolic dimensions get their values from them as well. */
   const onnx_input_shape *inputs;
   uint32_t n_inputs;
-  /* NULL, or a list of n_inputs flags, which are false at first.  If sizes depend on the contents of inputs whose `use`
-   * is ONNX_CONTENT_UNUSED, the import sets their flags and fails with STATUS_ABOUT_VALUE.  The caller can then set
-   * `value` and another `use` for these inputs and import again.  After any other failure the flags mean nothing. */
+  /* NULL, or a list of n_inputs flags.  If sizes depend on the contents of inputs whose `use` is ONNX_CONTENT_UNUSED,
+   * the import fails with STATUS_ABOUT_VALUE, and the flags of these inputs are true.  The caller can then set `value`
+   * and another `use` for them and import again.  All other flags are false after an import. */
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims`, `inputs` nor `ranges` gives one; if it
                        is 0, such dimensions are an error */
@@ -75,7 +75,7 @@ STATUS_MUST_USE status onnx_import_frame(arena *a, const onnx_frame *f, const on
                                          hlo_module **out, bool *complete);
 
 /* Returns the frame of the main graph.  Its arrays are the inputs, with the shapes and contents that the options give.
- */
+ * Clears the flags options->wanted. */
 STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx_import_options *options,
                                        onnx_frame **out);
 

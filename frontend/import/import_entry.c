@@ -201,6 +201,9 @@ static status add_array(onnx_frame *f, const char *name, const shape *s, const o
 status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_options *options, onnx_frame **out) {
   const Onnx__GraphProto *g = model->graph;
   onnx_frame *f = *out = onnx_frame_create(a, model, NULL, g, NULL, NULL);
+  for (uint32_t k = 0; k < options->n_inputs && options->wanted; k++) {
+    options->wanted[k] = false;
+  }
   f->findings = options->findings;
   f->unchecked = options->unchecked;
   bindings b = {.arena = a, .options = options, .dims = dim_table_create(a)};

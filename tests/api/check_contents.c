@@ -36,6 +36,29 @@ START_TEST(values_decide_sizes) {
 }
 END_TEST
 
+/* The contents of one input are known and wrong: the error is about these, not about the unknown contents of another
+ * input, which a caller would supply in vain. */
+START_TEST(wrong_contents_beside_unknown_ones) {
+  message g = {.n = 0};
+  add_value(&g, GRAPH_INPUT, "x", 1, DIMS(2, 6));
+  add_value(&g, GRAPH_INPUT, "s", 7, DIMS(2));
+  add_value(&g, GRAPH_INPUT, "t", 7, DIMS(1));
+  add_node(&g, "Reshape", "x", "s", "y");
+  add_node(&g, "Reshape", "x", "t", "z");
+  add_value(&g, GRAPH_OUTPUT, "y", 1, DIMS(-1, -2));
+  add_value(&g, GRAPH_OUTPUT, "z", 1, DIMS(-3));
+  message m = finish_model(&g, 8, 13);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){2, 6}, NULL));
+  succeed(oxla_set_input(run, "s", OXLA_INT64, 1, (int64_t[]){2}, (int64_t[]){5, 5}));
+  succeed(oxla_set_input(run, "t", OXLA_INT64, 1, (int64_t[]){1}, NULL));
+  refuse_about(oxla_compile(run), OXLA_INVALID_MODEL, OXLA_ABOUT_NOTHING, "25 elements");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 /* Only the contents of an input change between the executions of one run.  The second contents make the session compile
  * a program for all contents. */
 START_TEST(contents_decide_sizes) {
@@ -68,6 +91,7 @@ int main(void) {
   TCase *c = tcase_create("contents");
   tcase_set_timeout(c, 60);
   tcase_add_loop_test(c, values_decide_sizes, 0, 2);
+  tcase_add_loop_test(c, wrong_contents_beside_unknown_ones, 0, 2);
   tcase_add_loop_test(c, contents_decide_sizes, 0, 2);
   return run_suite("contents", c);
 }

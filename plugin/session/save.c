@@ -29,7 +29,8 @@ static rt_program *without_names(arena *a, const rt_program *p) {
   return plain;
 }
 
-/* Compiles a program again, for the inputs of `first`, so that its code contains all functions that it calls. */
+/* Compiles a program again, for the inputs of `first`, so that its code contains all functions that it calls.  Each
+ * program has the time of a compilation. */
 static status compile_portable(saving *x, const rt_program *first, bool all_sizes, rt_program **out) {
   session *s = x->s;
   const compiler_api *compiler;
@@ -40,7 +41,10 @@ static status compile_portable(saving *x, const rt_program *first, bool all_size
   request.options.tune = RT_TUNE_KNOWN;
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
-  TRY(compiler->compile(s->source, &request, x->scratch, out, &unused));
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = compiler->compile(s->source, &request, x->scratch, out, &unused);
+  s->compiling.deadline = 0;
+  TRY(failed);
   CHECK_THAT(*out, STATUS_INTERNAL, "the model cannot be compiled again");
   return NULL;
 }
@@ -64,7 +68,7 @@ static status add_program(saving *x, rt_image *image, const session_program *c) 
 static status save_guarded(void *data) {
   saving *x = data;
   session *s = x->s;
-  x->scratch = arena_create(&s->budget);
+  x->scratch = arena_create(&s->compiling); /* programs may have to be compiled again */
   rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
   uint32_t most = s->n_generals;
   for (const session_program *c = s->compiled.first; c; c = c->next) {

@@ -126,6 +126,7 @@ check_programs = \
 	tests/unit/plugin/check_options \
 	tests/unit/plugin/check_profile \
 	tests/unit/plugin/check_programs \
+	tests/unit/plugin/check_progress \
 	tests/unit/plugin/check_segments \
 	tests/unit/plugin/check_session \
 	tests/unit/plugin/check_session_threads \
@@ -1200,6 +1201,8 @@ tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_programs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_programs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_progress_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_progress_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_segments_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_segments_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_session_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -54,10 +54,13 @@ STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t
 
 /* Shows a progress line on standard error if that is a terminal and the work takes more than half a second.  If `total`
  * is 0, the amount of work is unknown, and a thread shows the seconds that have passed.  There can be only one progress
- * line at a time, and only one thread may call these functions. */
+ * line at a time, and only one thread may start and end it. */
 void cli_progress_start(bool quiet, const char *what, uint64_t total);
 void cli_progress_step(uint64_t done, const char *note);
 void cli_progress_end(void);
+/* Prints "onnx-xla: ", `kind` and `line` as a line on standard error.  A progress line makes place for it and is shown
+ * again later.  Any thread may call this function. */
+void cli_progress_message(const char *kind, const char *line);
 /* An rt_compile_options.dump that shows the pass that has ended, or the phase that begins. */
 status cli_progress_pass(void *data, const char *pass, const struct hlo_module *m);
 

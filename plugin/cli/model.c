@@ -48,12 +48,12 @@ static status read_dims(const cli_args *args, arena *a, session_options *out) {
   return NULL;
 }
 
-/* Prints a line of the session's log: a warning always, others with --verbose. */
+/* Prints a line of the session's log: a warning always, others with --verbose.  Any thread of the session may call it.
+ */
 static void print_log(void *data, session_log_level level, const char *line) {
   const cli_args *args = data;
   if (level == SESSION_LOG_WARNING || args->verbose) {
-    cli_progress_end();
-    fprintf(stderr, "onnx-xla: %s%s\n", level == SESSION_LOG_WARNING ? "warning: " : "", line);
+    cli_progress_message(level == SESSION_LOG_WARNING ? "warning: " : "", line);
   }
 }
 

@@ -12,19 +12,21 @@ enum { WIDTH = 30 };
 static const double PATIENCE = 0.5, REDRAW = 0.1; /* seconds */
 
 static struct {
+  pthread_mutex_t lock; /* guards the members up to `last` */
+  pthread_cond_t end;
   bool on, drawn;
   const char *what;
+  char note[64];
   uint64_t total;
   double started, last;
-  /* The members below are only used while a thread draws the line (`ticking`). */
-  bool ticking, ended;
-  char note[64];
+  /* The thread that draws the line if the amount of work is unknown.  Only the thread that starts and ends the line
+   * uses these members. */
+  bool ticking;
   pthread_t thread;
-  pthread_mutex_t lock; /* guards ended and note */
-  pthread_cond_t end;
 } bar = {.lock = PTHREAD_MUTEX_INITIALIZER, .end = PTHREAD_COND_INITIALIZER};
 
-static void draw(uint64_t done, const char *note, double seconds) {
+/* For this function and the next one the caller holds the lock. */
+static void draw(uint64_t done, double seconds) {
   char track[WIDTH + 1];
   uint64_t filled = bar.total ? done * WIDTH / bar.total : 0;
   memset(track, ' ', WIDTH);
@@ -32,11 +34,20 @@ static void draw(uint64_t done, const char *note, double seconds) {
   track[WIDTH] = '\0';
   if (bar.total) {
     fprintf(stderr, "\r%s [%s] %llu/%llu %.0f s %.30s\033[K", bar.what, track, (unsigned long long)done,
-            (unsigned long long)bar.total, seconds, note);
+            (unsigned long long)bar.total, seconds, bar.note);
   } else {
-    fprintf(stderr, "\r%s %.0f s %.30s\033[K", bar.what, seconds, note);
+    fprintf(stderr, "\r%s %.0f s %.30s\033[K", bar.what, seconds, bar.note);
   }
   fflush(stderr);
+  bar.drawn = true;
+}
+
+static void erase(void) {
+  if (bar.drawn) {
+    fprintf(stderr, "\r\033[K");
+    fflush(stderr);
+  }
+  bar.drawn = false;
 }
 
 /* The function of the thread that draws the line: it shows the latest note until cli_progress_end. */
@@ -44,13 +55,12 @@ static void *tick(void *data) {
   (void)data;
   enum { TENTH = CLOCK_SECOND / 10 };
   pthread_mutex_lock(&bar.lock);
-  while (!bar.ended) {
+  while (bar.on) {
     struct timespec until = clock_after(CLOCK_REALTIME, TENTH);
     (void)pthread_cond_timedwait(&bar.end, &bar.lock, &until);
     double took = clock_seconds() - bar.started;
-    if (!bar.ended && took >= PATIENCE) {
-      bar.drawn = true;
-      draw(0, bar.note, took);
+    if (bar.on && took >= PATIENCE) {
+      draw(0, took);
     }
   }
   pthread_mutex_unlock(&bar.lock);
@@ -59,52 +69,48 @@ static void *tick(void *data) {
 
 void cli_progress_start(bool quiet, const char *what, uint64_t total) {
   cli_progress_end();
-  bar.on = !quiet && isatty(STDERR_FILENO);
+  pthread_mutex_lock(&bar.lock);
+  bool on = bar.on = !quiet && isatty(STDERR_FILENO);
   bar.what = what;
   bar.total = total;
-  bar.started = bar.last = bar.on ? clock_seconds() : 0;
-  bar.ended = false;
+  bar.started = bar.last = on ? clock_seconds() : 0;
   bar.note[0] = '\0';
-  bar.ticking = bar.on && !total && pthread_create(&bar.thread, NULL, tick, NULL) == 0;
+  pthread_mutex_unlock(&bar.lock);
+  bar.ticking = on && !total && pthread_create(&bar.thread, NULL, tick, NULL) == 0;
 }
 
 void cli_progress_step(uint64_t done, const char *note) {
-  if (!bar.on) {
-    return;
-  }
-  if (bar.ticking) {
-    pthread_mutex_lock(&bar.lock);
+  pthread_mutex_lock(&bar.lock);
+  if (bar.on) {
+    double now = clock_seconds();
     snprintf(bar.note, sizeof bar.note, "%s", note ? note : "");
-    pthread_mutex_unlock(&bar.lock);
-    return;
+    if (bar.total && now - bar.started >= PATIENCE && now - bar.last >= REDRAW) {
+      bar.last = now;
+      draw(done, now - bar.started);
+    }
   }
-  double now = clock_seconds();
-  if (now - bar.started < PATIENCE || now - bar.last < REDRAW) {
-    return;
-  }
-  bar.last = now;
-  bar.drawn = true;
-  draw(done, note ? note : "", now - bar.started);
+  pthread_mutex_unlock(&bar.lock);
 }
 
-static void stop_ticking(void) {
+void cli_progress_message(const char *kind, const char *line) {
   pthread_mutex_lock(&bar.lock);
-  bar.ended = true;
-  pthread_cond_signal(&bar.end);
+  erase();
+  fprintf(stderr, "onnx-xla: %s%s\n", kind, line);
   pthread_mutex_unlock(&bar.lock);
-  pthread_join(bar.thread, NULL);
-  bar.ticking = false;
 }
 
 void cli_progress_end(void) {
+  pthread_mutex_lock(&bar.lock);
+  bar.on = false;
+  pthread_cond_signal(&bar.end);
+  pthread_mutex_unlock(&bar.lock);
   if (bar.ticking) {
-    stop_ticking();
+    pthread_join(bar.thread, NULL);
+    bar.ticking = false;
   }
-  if (bar.drawn) {
-    fprintf(stderr, "\r\033[K");
-    fflush(stderr);
-  }
-  bar.on = bar.drawn = false;
+  pthread_mutex_lock(&bar.lock);
+  erase();
+  pthread_mutex_unlock(&bar.lock);
 }
 
 status cli_progress_pass(void *data, const char *pass, const struct hlo_module *m) {

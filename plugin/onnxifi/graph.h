@@ -22,6 +22,7 @@ typedef struct ifi_fill {
 typedef struct ifi_cut {
   const char *name; /* the output's name in the model */
   onnxPointer buffer;
+  oxla_type type;
   int rank;
   int64_t dims[OXLA_MAX_RANK];
 } ifi_cut;

@@ -143,37 +143,37 @@ static onnxStatus check(const ifi_graph *g, const side *in, const side *out) {
 
 /* --- inputs --- */
 
-/* Returns the client's data.  But if dims[0] is larger than the first dimension of the client's array, makes an
- * ifi_fill and returns the larger array to which the data is copied before each run; NULL if there is no memory for it.
- */
-static const void *input_data(ifi_io *io, const onnxTensorDescriptorV1 *d, const int64_t *dims) {
-  const void *given = (const void *)(uintptr_t)d->buffer;
-  if (d->dimensions == 0 || (uint64_t)dims[0] == d->shape[0]) {
-    return given;
-  }
-  ifi_fill *fill = &io->fills[io->n_fills];
-  *fill = (ifi_fill){.from = given, .bytes = ifi_descriptor_bytes(d)};
+/* For an input that has fewer rows than the model declares, makes an ifi_fill and sets *to to its array, to which the
+ * client's data is copied before each run. */
+static onnxStatus add_fill(ifi_io *io, const onnxTensorDescriptorV1 *d, int64_t rows, const void **to) {
   onnxTensorDescriptorV1 whole = *d;
   uint64_t shape[OXLA_MAX_RANK];
   memcpy(shape, d->shape, d->dimensions * sizeof *shape);
-  shape[0] = (uint64_t)dims[0];
+  shape[0] = (uint64_t)rows;
   whole.shape = shape;
-  fill->to = ifi_check_descriptor(&whole, false) ? NULL : calloc(1, ifi_descriptor_bytes(&whole) + 1);
+  whole.buffer = (onnxPointer)(uintptr_t)shape; /* an address, since there will be one */
+  onnxStatus s = ifi_check_descriptor(&whole, false);
+  if (s) {
+    return s;
+  }
+  ifi_fill *fill = &io->fills[io->n_fills];
+  *fill = (ifi_fill){.from = (const void *)(uintptr_t)d->buffer,
+                     .to = calloc(1, ifi_descriptor_bytes(&whole) + 1),
+                     .bytes = ifi_descriptor_bytes(d)};
+  *to = fill->to;
   io->n_fills += fill->to != NULL;
-  return fill->to;
+  return fill->to ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
 }
 
 static onnxStatus set_input(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d, bool with_data) {
   int64_t dims[OXLA_MAX_RANK];
-  ifi_get_dims(d, dims);
+  const void *data = with_data ? (const void *)(uintptr_t)d->buffer : NULL;
   oxla_tensor declared;
+  ifi_get_dims(d, dims);
   onnxStatus result = ifi_status(s->type(s->model, find(s, d->name), &declared));
   if (!result && wants_rows(s, d, &declared)) {
     dims[0] = declared.dims[0];
-  }
-  const void *data = with_data ? input_data(io, d, dims) : NULL;
-  if (!result && with_data && !data && d->buffer) {
-    result = ONNXIFI_STATUS_NO_SYSTEM_MEMORY;
+    result = with_data ? add_fill(io, d, dims[0], &data) : result;
   }
   return result ? result
                 : ifi_descriptor_status(
@@ -192,7 +192,10 @@ static onnxStatus set_inputs(ifi_io *io, const side *s, bool with_data) {
 
 static void add_cut(ifi_io *io, const side *s, const onnxTensorDescriptorV1 *d) {
   ifi_cut *cut = &io->cuts[io->n_cuts++];
-  *cut = (ifi_cut){.name = s->name(s->model, find(s, d->name)), .buffer = d->buffer, .rank = (int)d->dimensions};
+  *cut = (ifi_cut){.name = s->name(s->model, find(s, d->name)),
+                   .buffer = d->buffer,
+                   .type = (oxla_type)d->dataType,
+                   .rank = (int)d->dimensions};
   ifi_get_dims(d, cut->dims);
 }
 
@@ -305,29 +308,47 @@ onnxStatus ifi_set_graph_io(onnxGraph graph, const ifi_list *inputs, const ifi_l
 
 /* --- runs --- */
 
+/* Compares an output with its descriptor, and writes to `message` how they differ. */
+static onnxStatus compare_with_descriptor(const ifi_cut *c, const oxla_tensor *t, char *message) {
+  if (t->type != c->type) {
+    snprintf(message, IFI_MESSAGE, "output '%s': the element type is %d; the descriptor has %d", c->name, (int)t->type,
+             (int)c->type);
+    return ONNXIFI_STATUS_MISMATCHING_DATATYPE;
+  }
+  if (t->rank != c->rank) {
+    snprintf(message, IFI_MESSAGE, "output '%s': the rank is %d; the descriptor has %d", c->name, t->rank, c->rank);
+    return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+  }
+  for (int k = 0; k < t->rank; k++) {
+    if (t->dims[k] > c->dims[k]) {
+      snprintf(message, IFI_MESSAGE, "output '%s': dimension %d is %lld; %lld is the most that the descriptor allows",
+               c->name, k, (long long)t->dims[k], (long long)c->dims[k]);
+      return ONNXIFI_STATUS_MISMATCHING_SHAPE;
+    }
+  }
+  return ONNXIFI_STATUS_SUCCESS;
+}
+
 /* Copies an output whose size was not known before the run to the beginning of the client's memory, without gaps
  * between its rows. */
 static onnxStatus cut(const ifi_cut *c, const oxla_run *run, char *message) {
   oxla_tensor t;
-  onnxStatus s = ifi_status(oxla_get_output(run, c->name, &t));
-  bool fits = !s && t.rank == c->rank;
-  for (int k = 0; fits && k < t.rank; k++) {
-    fits = t.dims[k] <= c->dims[k];
-    if (!fits) {
-      snprintf(message, IFI_MESSAGE, "output '%s': dimension %d is %lld; %lld is the most that the descriptor allows",
-               c->name, k, (long long)t.dims[k], (long long)c->dims[k]);
-    }
-  }
-  if (fits && t.bytes) {
+  oxla_error *error = oxla_get_output(run, c->name, &t);
+  snprintf(message, IFI_MESSAGE, "%s", error ? oxla_error_message(error) : "");
+  onnxStatus s = ifi_status(error);
+  s = s ? s : compare_with_descriptor(c, &t, message);
+  if (!s && t.bytes) {
     memcpy((void *)(uintptr_t)c->buffer, t.data, t.bytes);
   }
-  return s ? s : fits ? ONNXIFI_STATUS_SUCCESS : ONNXIFI_STATUS_MISMATCHING_SHAPE;
+  return s;
 }
 
 onnxStatus ifi_io_execute(const ifi_graph *g, ifi_io *io, char *message) {
   pthread_mutex_lock(&io->lock);
   for (uint32_t k = 0; k < io->n_fills; k++) {
-    memcpy(io->fills[k].to, io->fills[k].from, io->fills[k].bytes);
+    if (io->fills[k].bytes) {
+      memcpy(io->fills[k].to, io->fills[k].from, io->fills[k].bytes);
+    }
   }
   oxla_error *error = oxla_execute(io->run);
   snprintf(message, IFI_MESSAGE, "%s", error ? oxla_error_message(error) : "");

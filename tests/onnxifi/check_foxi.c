@@ -33,7 +33,8 @@ enum {
   UNSUPPORTED_MEMORY_TYPE = 0x207,
   UNSUPPORTED_PROPERTY = 0x209,
   UNIDENTIFIED_NAME = 0x301,
-  MISMATCHING_SHAPE = 0x302
+  MISMATCHING_SHAPE = 0x302,
+  MISMATCHING_DATATYPE = 0x303
 };
 enum {
   TENSOR_TAG = 0x43DFBF69,
@@ -311,6 +312,13 @@ START_TEST(smaller_batches) {
     ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
   }
   fence after = {.tag = FENCE_TAG};
+  uint64_t none[] = {0, 4};
+  descriptor empty = describe("x", 2, none, NULL); /* no rows need no memory */
+  memset(y, 0, sizeof y);
+  ck_assert_int_eq(more.run(g, 1, &empty, 1, &out, &after, NULL), SUCCESS);
+  ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
+  ck_assert(y[0] == 1 && y[11] == 1);
+  ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
   ck_assert_int_eq(more.run(g, 1, &bad, 1, &out, &after, NULL), MISMATCHING_SHAPE);
   bad = describe("x", 2, wide, x);
   ck_assert_int_eq(more.run(g, 1, &bad, 1, &out, &after, NULL), MISMATCHING_SHAPE);
@@ -379,6 +387,54 @@ START_TEST(failed_runs) {
   ck_assert_int_eq(more.run(g, 1, &in, 1, &out, &after, NULL), SUCCESS);
   ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
   ck_assert(y[0] == 0 && y[1] == 2 && y[2] == 3 && y[3] == -1);
+  ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
+  ck_assert_int_eq(foxi.release_graph(g), SUCCESS);
+  ck_assert_int_eq(foxi.release_backend(backend), SUCCESS);
+}
+END_TEST
+
+/* Runs the graph, and expects that the event has this status and a message that contains the words. */
+static void run_fails(handle g, const descriptor *in, const descriptor *out, status_code want, const char *words) {
+  int32_t state;
+  status_code outcome;
+  char text[200];
+  size_t length = sizeof text;
+  fence after = {.tag = FENCE_TAG};
+  ck_assert_int_eq(more.run(g, 2, in, 1, out, &after, NULL), SUCCESS);
+  ck_assert_int_eq(more.wait(after.event, 60000, &state, &outcome, text, &length), SUCCESS);
+  ck_assert_int_eq(outcome, want);
+  ck_assert_msg(strstr(text, words), "'%s'", text);
+  ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
+}
+
+/* The model declares nothing of its output, whose rank is known when the run knows the input s. */
+START_TEST(outputs_of_another_rank_or_type) {
+  open_backend(_i);
+  message graph = {.n = 0}, y = {.n = 0};
+  add_value(&graph, GRAPH_INPUT, "x", 1, DIMS(6));
+  add_value(&graph, GRAPH_INPUT, "s", 7, DIMS(-1));
+  add_node(&graph, "Reshape", "x", "s", "y");
+  put_text(&y, 1, "y");
+  put_message(&graph, GRAPH_OUTPUT, &y);
+  message m = finish_model(&graph, 4, 9);
+  handle g;
+  ck_assert_int_eq(foxi.init_graph(backend, (uint64_t[]){0}, m.n, m.bytes, 0, NULL, &g, 0, NULL), SUCCESS);
+  float x[] = {1, 2, 3, 4, 5, 6};
+  double result[6] = {0};
+  int64_t s[] = {2, 3};
+  uint64_t six[] = {6}, two[] = {2}, shape[] = {2, 3};
+  descriptor in[] = {describe("x", 1, six, x), describe("s", 1, two, s)}, out = describe("y", 1, six, result);
+  in[1].type = 7;
+  run_fails(g, in, &out, MISMATCHING_SHAPE, "output 'y': the rank is 2; the descriptor has 1");
+  out = describe("y", 2, shape, result);
+  out.type = 11;
+  run_fails(g, in, &out, MISMATCHING_DATATYPE, "output 'y': the element type is 1; the descriptor has 11");
+  ck_assert(result[0] == 0);
+  out.type = 1;
+  fence after = {.tag = FENCE_TAG};
+  ck_assert_int_eq(more.run(g, 2, in, 1, &out, &after, NULL), SUCCESS);
+  ck_assert_int_eq(foxi.wait(after.event), SUCCESS);
+  ck_assert_mem_eq(result, x, sizeof x);
   ck_assert_int_eq(foxi.release_event(after.event), SUCCESS);
   ck_assert_int_eq(foxi.release_graph(g), SUCCESS);
   ck_assert_int_eq(foxi.release_backend(backend), SUCCESS);
@@ -496,8 +552,9 @@ END_TEST
 int main(void) {
   TCase *t = tcase_create("all");
   const TTest *const once[] = {what_it_is, gpus_come_last, properties, options, handles_of_the_other_library};
-  const TTest *const both[] = {runs,        runs_in_two_calls, smaller_batches,  types_of_weights,
-                               failed_runs, bad_calls,         one_graph_for_all};
+  const TTest *const both[] = {
+      runs,      runs_in_two_calls, smaller_batches, types_of_weights, failed_runs, outputs_of_another_rank_or_type,
+      bad_calls, one_graph_for_all};
   for (size_t k = 0; k < sizeof once / sizeof *once; k++) {
     tcase_add_test(t, once[k]);
   }

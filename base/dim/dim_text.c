@@ -97,6 +97,7 @@ typedef struct reader {
 enum { DEPTH_MAX = DIM_MOST_NODES / 2 + 1 };
 
 static status parse_sum(reader *r, dim *out);
+static status parse_signed_sum(reader *r, dim *out);
 
 /* Reads an operator that is in `set`, and the blanks around it.  Returns the operator, or 0 if there is none.  "->" and
  * the beginnings of comments are not operators. */
@@ -166,13 +167,14 @@ static dim_function *function_of(const char *name, size_t length) {
 
 static status parse_operand(reader *r, dim *out);
 
-/* Parses the rest of max(a,b), min(a,b) or ceil(a/b) after the '('. */
+/* Parses the rest of max(a,b), min(a,b) or ceil(a/b) after the '('.  Of a maximum or minimum, a and b may be negative
+ * constants: max(n-5,-3). */
 static status parse_call(reader *r, dim_function *function, dim *out) {
   dim a, b;
   bool is_ceil = function == dim_ceildiv;
-  TRY(is_ceil ? parse_operand(r, &a) : parse_sum(r, &a));
+  TRY(is_ceil ? parse_operand(r, &a) : parse_signed_sum(r, &a));
   TRY(expect(r, is_ceil ? '/' : ','));
-  TRY(is_ceil ? parse_operand(r, &b) : parse_sum(r, &b));
+  TRY(is_ceil ? parse_operand(r, &b) : parse_signed_sum(r, &b));
   TRY(expect(r, ')'));
   *out = function(r->table, a, b);
   return NULL;
@@ -235,6 +237,8 @@ static status parse_terms(reader *r, bool is_signed, dim *out) {
 }
 
 static status parse_sum(reader *r, dim *out) { return parse_terms(r, false, out); }
+
+static status parse_signed_sum(reader *r, dim *out) { return parse_terms(r, true, out); }
 
 static status parse_whole(dim_table *t, const char **start, bool is_signed, dim *out) {
   reader r = {.table = t, .at = *start};

@@ -256,6 +256,10 @@ static OrtStatus *claim_nodes(claim *c, OrtEpGraphSupportInfo *support) {
   return NULL;
 }
 
+static bool is_control_flow(const char *op) {
+  return strcmp(op, "If") == 0 || strcmp(op, "Loop") == 0 || strcmp(op, "Scan") == 0;
+}
+
 /* Sets *out to whether nodes in the bodies of a node must be left alone.  This is so if the node itself can be taken,
  * or if it is not If, Loop or Scan: it is then a function that ONNX Runtime inlines later, and inlining fails if nodes
  * of its body were replaced.  `graph` has the versions of the operators. */
@@ -267,7 +271,7 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   OrtStatus *failed = ort_node_read(p, node, &n);
   failed = failed ? failed : ort_node_crosses(p, &n, out);
   failed = failed || !*out ? failed : ort_support(p, &g, &chosen, out, &n_found);
-  *out = *out || !n.op || work_of(n.op) != work_bodies;
+  *out = *out || !n.op || !is_control_flow(n.op);
   ort_node_free(&n);
   return failed;
 }

@@ -97,6 +97,10 @@ def check_lone_node(folder, data):
     takes(m, {"x": rng.standard_normal((64, 512), np.float32)}, (1, 5, 1))
     m = model(product, [info("x", [4, 4])], [info("y", [4, 4])], [("w", w[:4, :4])])
     takes(m, x, (0, 5, 0))
+    # Each element of a spectrum is a sum of products, too.
+    spectrum = [*through_text("x", "a"), helper.make_node("DFT", ["a"], ["b"], axis=1), *through_text("b", "y")]
+    m = model(spectrum, [info("x", [16, 128, 1])], [info("y", [16, 128, 2])])
+    takes(m, {"x": rng.standard_normal((16, 128, 1), np.float32)}, (1, 5, 1))
 
 
 def check_convex(folder, data):

@@ -78,6 +78,14 @@ def counted(mask, op, says):
     return model(nodes, feeds, constants), feeds, says and f"n: {op} .*{says}"
 
 
+def computed_k(largest, says):
+    """A TopK of 4 elements whose K is the largest of 300 numbers."""
+    feeds = {"m": np.linspace(-9, largest, 300, dtype=F), "x": TABLE}
+    nodes = [node("ReduceMax", ["m"], ["most"]), node("Cast", ["most"], ["k"], to=TensorProto.INT64),
+             node("TopK", ["x", "k"], ["y", "at"], name="n", axis=0)]
+    return model(nodes, feeds), feeds, says and f"n: TopK .*K holds {says}"
+
+
 def all_cases():
     x, square = TABLE, TABLE[:3, :3]
     long = np.zeros(300_000, np.int64)
@@ -111,6 +119,8 @@ def all_cases():
         "loss": single("NegativeLogLikelihoodLoss", "target holds 3,", x=x, i=[0, 1, 3, 1]),
         "loss_ignored": single("NegativeLogLikelihoodLoss", None, x=x, i=[0, 1, -100, 1], attributes={"ignore_index": -100}),
         "one_hot": single("OneHot", None, i=[1, 9, -9], constants=[constant("depth", 4), constant("values", np.array([0, 1], F))]),
+        "top_k": computed_k(5, "5, outside of [0, 5)"), "top_k_negative": computed_k(-1, "-1, outside of [0, 5)"),
+        "top_k_all": computed_k(4, None), "top_k_one": computed_k(1, None), "top_k_none": computed_k(0, None),
         "loop": looped(5), "loop_fine": looped(4), "if": branched(True), "if_fine": branched(False),
         "counted_gather": counted([1, 0, 0, 1], "Gather", "indices holds 4,"), "counted_gather_fine": counted([1, 0, 1, 0], "Gather", None),
         "counted_div": counted([1, 1, 0, 0], "Div", DIVISOR), "counted_div_fine": counted([1, 0, 1, 0], "Div", None),

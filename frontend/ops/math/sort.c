@@ -17,8 +17,8 @@ static status k_as_int(onnx_node *n, int64_t *k) {
 }
 
 /* Reads K, the number of elements to return.  If K is a constant or follows from sizes, *k is K and size->def is NULL.
- * If the model computes K from other data, *k is its bound, the extent of the axis, and *size is K, s64[], clamped to
- * [0, extent]. */
+ * If the model computes K from other data, *k is its bound, the extent of the axis, and *size is K, s64[].  A check in
+ * the module ends runs whose K is not in [0, extent]; *size is clamped for modules without checks (--unchecked). */
 static status read_k(onnx_node *n, dim extent, dim *k, hlo_value *size) {
   *size = (hlo_value){0};
   if (n->since >= 10 && n->in[1].def->op == HLO_SIZES && shape_elements(hlo_shape(n->in[1])) == 1) {
@@ -37,6 +37,7 @@ static status read_k(onnx_node *n, dim extent, dim *k, hlo_value *size) {
   }
   *k = extent;
   *size = hlo_convert(n->b, onnx_scalar_input(n, 1, "K"), DTYPE_S64);
+  TRY(onnx_check_below(n, *size, "K", dim_add_const(onnx_dims(n), extent, 1)));
   *size = hlo_clamp(n->b, hlo_like(n->b, *size, 0), *size, onnx_of_dim(n->b, DTYPE_S64, extent, 1, 0));
   return NULL;
 }

@@ -160,7 +160,7 @@ status onnx_import_loop(onnx_node *n) {
   if (keeps_states(&l)) {
     onnx_copy_values(results, l.states, l.n_states);
   } else if (l.trip != 1 || !can_unroll(&l)) {
-    s = onnx_loop_import_body(&l, NULL);
+    s = onnx_loop_import_body(&l);
     s = s ? s : onnx_loop_build_while(&l, results);
   }
   if (can_unroll(&l) && (l.trip == 1 || (s && status_get_code(s) == STATUS_UNSUPPORTED))) {

@@ -45,8 +45,8 @@ STATUS_MUST_USE status onnx_loop_check_arity(onnx_loop *l);
 
 /* Imports the body of l into l->body.  Its parameters have the shapes of l->states and of one element of each of
  * l->scans.  The condition that a Loop's body gets as input is the constant true, since the body runs only if it is
- * true.  `iteration` is the iteration number if it is the same constant in all runs of the body, otherwise NULL. */
-STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l, const literal *iteration);
+ * true. */
+STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l);
 
 /* Returns an error unless c is the shape of a condition: one element of type pred. */
 STATUS_MUST_USE status onnx_loop_check_condition(const onnx_node *n, const shape *c);

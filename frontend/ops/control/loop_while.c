@@ -39,14 +39,13 @@ void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
 
 /* --- the body --- */
 
-status onnx_loop_import_body(onnx_loop *l, const literal *iteration) {
+status onnx_loop_import_body(onnx_loop *l) {
   onnx_node *n = l->n;
   uint32_t count = first_state(l) + l->n_states + l->n_in, at = 0;
   shape *shapes = ARENA_NEW_N(n->arena, shape, count + 1);
   const literal **known = ARENA_NEW_N(n->arena, const literal *, count + 1);
   literal yes = literal_scalar_i64(n->arena, DTYPE_PRED, 1);
   if (!l->is_scan) {
-    known[0] = iteration;
     known[1] = &yes;
     shapes[at++] = shape_scalar(DTYPE_S64);
     shapes[at++] = shape_scalar(DTYPE_PRED);

@@ -117,7 +117,7 @@ static status import_scan_8(onnx_node *n, int64_t batch) {
     }
     set_step_input(&l, n_scans, dim_mul(onnx_dims(n), i, l.trip));
     if (i == 0) {
-      TRY(onnx_loop_import_body(&l, NULL));
+      TRY(onnx_loop_import_body(&l));
     }
     if (onnx_has_in(n, 0)) {
       l.length = length_of(&l, i);
@@ -142,7 +142,7 @@ static status import_scan_9(onnx_node *n) {
   onnx_copy_values(l.scans, n->in + l.n_states, l.n_in);
   TRY(count_steps(&l));
   set_step_input(&l, l.n_in, 0);
-  TRY(onnx_loop_import_body(&l, NULL));
+  TRY(onnx_loop_import_body(&l));
   hlo_value *results = ARENA_NEW_N(n->arena, hlo_value, l.n_states + l.n_out + 1);
   TRY(onnx_loop_build_while(&l, results));
   onnx_copy_values(n->out, results, n->n_out);

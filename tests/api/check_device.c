@@ -209,6 +209,28 @@ START_TEST(tensors_go_from_run_to_run) {
 }
 END_TEST
 
+/* A tensor is where the execution left it, wherever the next execution shall write the output. */
+START_TEST(tensors_are_where_they_were_written) {
+  message bytes = affine_model(W, B);
+  oxla_model *m = load_on(&bytes, _i);
+  numbers v = make_numbers(ROWS, 2);
+  DLManagedTensor *out;
+  oxla_run *run = new_run(m);
+  set_affine(run, &v, ROWS);
+  succeed(oxla_set_device_output_at(run, 0, NULL, 0));
+  succeed(oxla_execute(run));
+  succeed(oxla_set_output(run, oxla_output_name(m, 0), NULL, 0)); /* the next output is for the host */
+  succeed(oxla_take_output_dlpack(run, oxla_output_name(m, 0), &out));
+  ck_assert_int_eq(out->dl_tensor.device.device_type, (int)devices[_i].device.type);
+  ck_assert_int_eq(out->dl_tensor.device.device_id, devices[_i].device.id);
+  check_memory(m, out->dl_tensor.data, v.want);
+  out->deleter(out);
+  oxla_run_destroy(run);
+  oxla_model_destroy(m);
+  free_numbers(&v);
+}
+END_TEST
+
 START_TEST(other_tensors_are_refused) {
   message bytes = affine_model(W, B);
   oxla_model *m = load_on(&bytes, _i);
@@ -268,6 +290,7 @@ int main(void) {
   tcase_add_loop_test(t, overlaps_and_wrong_sizes_are_refused, 0, N_DEVICES);
   tcase_add_loop_test(t, computed_sizes_are_for_the_host, 0, N_DEVICES - 1); /* all but the host */
   tcase_add_loop_test(t, tensors_go_from_run_to_run, 0, N_DEVICES);
+  tcase_add_loop_test(t, tensors_are_where_they_were_written, 0, N_DEVICES);
   tcase_add_loop_test(t, other_tensors_are_refused, 0, N_DEVICES);
   tcase_add_loop_test(t, accesses_are_checked_in_host_memory, 0, N_DEVICES);
   return run_suite("device", t);

@@ -348,7 +348,11 @@ START_TEST(refusals) {
   refuse_carried(&m, (oxla_carried){"present", "past", 3}, none, OXLA_ABOUT_SHAPE, "no dimension 3");
   refuse_carried(&m, (oxla_carried){"present", "past", -2}, none, OXLA_ABOUT_SHAPE, "no dimension -2");
   refuse_carried(&m, carried[0], (oxla_carried){"front", "past", 1}, OXLA_ABOUT_NOTHING, "carried twice");
-  oxla_model *model = load_decoder(&m, 0, 0);
+  oxla_model *model;
+  oxla_options no_list = {.size = sizeof no_list, .n_carried = 1, .cache = ""};
+  refuse(oxla_load_memory(m.bytes, m.n, &no_list, &model), OXLA_INVALID_ARGUMENT,
+         "1 outputs are carried, but the list is NULL");
+  model = load_decoder(&m, 0, 0);
   oxla_run *run = new_run(model);
   state s = {.random = 3};
   begin(run, &s);

@@ -2,7 +2,9 @@
 #include <check.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <unistd.h>
 
+#include "base/file.h"
 #include "plugin/compiler/segments_internal.h"
 #include "plugin/session/internal.h"
 #include "tests/suite.h"
@@ -199,6 +201,99 @@ START_TEST(untuned_segments) {
 }
 END_TEST
 
+/* --- data in other files --- */
+
+static const char *external_path(void) {
+  static char path[64];
+  snprintf(path, sizeof path, "%s.data", session_case_path);
+  return path;
+}
+
+/* Adds the attribute `value`, a number in another file. */
+static void add_external(arena *a, Onnx__NodeProto *node) {
+  Onnx__AttributeProto *value = add_attribute(a, node, "value");
+  Onnx__StringStringEntryProto *place = PB_NEW(a, Onnx__StringStringEntryProto, ONNX__STRING_STRING_ENTRY_PROTO__INIT);
+  value->has_type = 1;
+  value->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+  value->t = new_tensor(a, "", 1, 0, NULL);
+  value->t->has_data_location = 1;
+  value->t->data_location = ONNX__TENSOR_PROTO__DATA_LOCATION__EXTERNAL;
+  place->key = arena_strdup(a, "location");
+  place->value = arena_strdup(a, strrchr(external_path(), '/') + 1);
+  PB_ADD(a, value->t->external_data, value->t->n_external_data, place);
+}
+
+/* Adds a function that returns the number: its node has it or, if `is_default`, the default of its attribute. */
+static void add_function(arena *a, Onnx__ModelProto *m, bool is_default) {
+  Onnx__FunctionProto *f = PB_NEW(a, Onnx__FunctionProto, ONNX__FUNCTION_PROTO__INIT);
+  f->domain = arena_strdup(a, "own");
+  f->name = arena_strdup(a, "Number");
+  f->output = names(a, "q", &f->n_output);
+  Onnx__NodeProto *node = add_node(a, &f->node, &f->n_node, "Constant", "", "q");
+  if (is_default) {
+    Onnx__NodeProto defaults = ONNX__NODE_PROTO__INIT;
+    add_external(a, &defaults);
+    f->attribute_proto = defaults.attribute;
+    f->n_attribute_proto = defaults.n_attribute;
+    Onnx__AttributeProto *reference = add_attribute(a, node, "value");
+    reference->has_type = 1;
+    reference->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__TENSOR;
+    reference->ref_attr_name = arena_strdup(a, "value");
+  } else {
+    add_external(a, node);
+  }
+  PB_ADD(a, m->functions, m->n_functions, f);
+}
+
+/* y is the number times the sum of x, which decides the size of an array.  The number is in the body of an If, in a
+ * function, or the default of a function's attribute. */
+static void write_external(int place) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x,c", "y");
+  graph_node(a, m->graph, "ReduceSum", "x", "sum");
+  graph_node(a, m->graph, "ConstantOfShape", "sum", "zeros");
+  if (place == 0) {
+    Onnx__GraphProto *body = new_graph(a, "", "q");
+    add_external(a, graph_node(a, body, "Constant", "", "q"));
+    Onnx__NodeProto *choice = graph_node(a, m->graph, "If", "c", "number");
+    set_graph(a, choice, "then_branch", body);
+    set_graph(a, choice, "else_branch", body);
+  } else {
+    add_function(a, m, place == 2);
+    domain_node(a, m, "own", 1, "Number", "number");
+  }
+  graph_node(a, m->graph, "Add", "zeros,number", "numbers");
+  graph_node(a, m->graph, "ReduceSum", "numbers", "y");
+  session_case_set_type(a, m->graph->input[0], 7, "100"); /* so many that the import does not ask for x itself */
+  session_case_set_type(a, m->graph->input[1], 9, "");
+  session_case_set_type(a, m->graph->output[0], 1, "1");
+  session_case_write(a, m);
+}
+
+/* A file with a model that runs segment by segment contains the model, which needs all of its data. */
+START_TEST(data_in_other_files) {
+  const float number = 2.5f;
+  const int64_t x[MOST] = {1, 0, 2};
+  const uint8_t c = 1;
+  write_external(_i);
+  ASSERT_OK(file_write(external_path(), &number, sizeof number));
+  session *s = session_case_open_with(session_case_path, (session_options){.tune = "off"});
+  shape of_x = shape_make(DTYPE_S64, 1, (dim[]){MOST}), of_c = shape_scalar(DTYPE_PRED);
+  session_inputs inputs = {.shapes = (const shape *[]){&of_x, &of_c}, .values = (const void *[]){x, &c}};
+  session_output out = {0};
+  const session_program *program;
+  ASSERT_OK(session_compile(s, &inputs, &program));
+  ASSERT_OK(session_run(s, program, NULL, &inputs, &out));
+  ck_assert_double_eq(*(const float *)out.data, 3 * 2.5);
+  ck_assert_ptr_null(program->program);
+  ASSERT_FAILS(session_save(s, session_case_path), STATUS_UNSUPPORTED, "the model has data in other files");
+  session_release(s, program);
+  session_output_finish(s, &out);
+  session_close(s);
+  ck_assert_int_eq(unlink(external_path()), 0);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("segments");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
@@ -206,5 +301,6 @@ int main(void) {
   tcase_add_loop_test(c, computed_contents, 0, 2);
   tcase_add_test(c, kept_kernels);
   tcase_add_test(c, untuned_segments);
+  tcase_add_loop_test(c, data_in_other_files, 0, 3);
   return run_suite("segments", c);
 }

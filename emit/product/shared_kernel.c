@@ -6,7 +6,10 @@
 
 /* --- the record --- */
 
+enum { COPIED = 4 }; /* how many constants are copied at once */
+
 void emit_shared_kernel_begin(emit_shared_kernel *k, emit_writer *w, int n) {
+  n = (n + COPIED - 1) / COPIED * COPIED;
   *k = (emit_shared_kernel){.w = w, .n = n, .constants = ARENA_NEW_N(w->e.w->arena, LLVMValueRef, n)};
   emit_put_buffer(k, EMIT_RECORD_WATCH, w->info->n_buffers);
 }
@@ -55,11 +58,14 @@ static void copy_sources(const emit_ir *w, LLVMTypeRef type, LLVMValueRef from, 
   emit_loop_end(w, &l, NULL);
 }
 
+/* Copies n entries; n is a multiple of COPIED. */
 static void copy_constants(const emit_ir *w, LLVMValueRef from, LLVMValueRef n, LLVMValueRef record) {
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), n, 1, true, 0, NULL);
-  LLVMValueRef entry = LLVMBuildLoad2(w->builder, w->i64, emit_record_at(w, from, l.iv), "");
-  LLVMSetAlignment(LLVMBuildStore(w->builder, entry, emit_record_at(w, record, l.iv)), 8);
+  emit_loop_begin(w, &l, emit_i64(w, 0), n, COPIED, true, 0, NULL);
+  LLVMTypeRef type = emit_vector_type(w->i64, COPIED);
+  LLVMValueRef entries = LLVMBuildLoad2(w->builder, type, emit_record_at(w, from, l.iv), "");
+  LLVMSetAlignment(entries, 8);
+  LLVMSetAlignment(LLVMBuildStore(w->builder, entries, emit_record_at(w, record, l.iv)), 8);
   emit_loop_end(w, &l, NULL);
 }
 

@@ -14,8 +14,15 @@
 #include "emit/llvm/trampoline.h"
 
 /* A function of fewer than FEWEST_INSTRS instructions takes no longer to compile than one that calls another.  There
- * must be INSTRS_FOR_ARGUMENT instructions for each argument, since an argument takes an instruction itself. */
-enum { FEWEST_INSTRS = 16, INSTRS_FOR_ARGUMENT = 4, MOST_ARGUMENTS = 32, MOST_PARAMETERS = 64 };
+ * must be INSTRS_FOR_ARGUMENT instructions for each argument, since an argument takes an instruction itself, and
+ * INSTRS_FOR_DIVISION for each division by a variable, which may take as long as so many. */
+enum {
+  FEWEST_INSTRS = 16,
+  INSTRS_FOR_ARGUMENT = 4,
+  INSTRS_FOR_DIVISION = 25,
+  MOST_ARGUMENTS = 32,
+  MOST_PARAMETERS = 64
+};
 
 typedef struct numbered {
   LLVMValueRef value;
@@ -28,6 +35,7 @@ typedef struct body {
   LLVMValueRef *instrs;
   numbered *values; /* sorted by address; NULL until numbers are needed */
   uint32_t n_instrs, n_values;
+  uint32_t n_divisions;
   bool calls; /* whether it calls functions other than LLVM's intrinsics */
 } body;
 
@@ -48,6 +56,11 @@ typedef struct group {
 /* --- reading functions --- */
 
 static bool is_function(LLVMValueRef v) { return LLVMIsAFunction(v) && !LLVMGetIntrinsicID(v); }
+
+static bool divides(LLVMValueRef i) {
+  LLVMOpcode opcode = LLVMGetInstructionOpcode(i);
+  return opcode == LLVMUDiv || opcode == LLVMURem || opcode == LLVMSDiv || opcode == LLVMSRem;
+}
 
 /* Returns a part of what mergefunc compares besides opcode, type and operands: the part that often differs. */
 static uint64_t detail_of(LLVMValueRef i) {
@@ -78,6 +91,7 @@ static body read_body(arena *a, LLVMValueRef f) {
     for (LLVMValueRef i = LLVMGetFirstInstruction(block); i; i = LLVMGetNextInstruction(i)) {
       b.hash = hash_instr(b.hash, i);
       b.calls |= LLVMIsACallInst(i) && is_function(LLVMGetCalledValue(i));
+      b.n_divisions += divides(i);
       *ARENA_PUSH(a, b.instrs, b.n_instrs, cap) = i;
     }
   }
@@ -145,7 +159,8 @@ static bool is_minimum(LLVMValueRef v) {
 }
 
 /* Returns true if a variable may stand for x, an operand of instruction i of body b.  Divisions by constants are fast,
- * so they stay except in functions that leave most of their work to functions that they call. */
+ * so they stay except in functions that leave most of their work to functions that they call, and in those that do much
+ * else. */
 static bool may_vary(const body *b, LLVMValueRef i, LLVMValueRef x) {
   if (is_float(x)) {
     return LLVMIsACallInst(i) || LLVMIsABinaryOperator(i) || LLVMIsAFCmpInst(i) || LLVMIsASelectInst(i);
@@ -153,11 +168,10 @@ static bool may_vary(const body *b, LLVMValueRef i, LLVMValueRef x) {
   if (!is_number(x) && !LLVMIsAGlobalVariable(x) && !is_function(x)) {
     return false;
   }
+  if (divides(i)) {
+    return b->calls || b->n_divisions * INSTRS_FOR_DIVISION <= b->n_instrs;
+  }
   switch (LLVMGetInstructionOpcode(i)) {
-    case LLVMUDiv:
-    case LLVMURem:
-    case LLVMSDiv:
-    case LLVMSRem: return b->calls;
     case LLVMAdd:
     case LLVMSub:
     case LLVMMul:
@@ -308,7 +322,7 @@ static void copy_attributes(const emit_ir *w, LLVMValueRef from, LLVMValueRef to
 }
 
 /* Adds a function without code that takes the parameters of `from` and a pointer, its static chain (trampoline.h). */
-static LLVMValueRef add_function(emit_ir *w, LLVMValueRef from) {
+static LLVMValueRef add_function(emit_ir *w, LLVMValueRef from, bool divides_by_variable) {
   LLVMTypeRef old = LLVMGlobalGetValueType(from), types[MOST_PARAMETERS + 1];
   unsigned n = LLVMCountParamTypes(old);
   LLVMGetParamTypes(old, types);
@@ -317,6 +331,9 @@ static LLVMValueRef add_function(emit_ir *w, LLVMValueRef from) {
   copy_attributes(w, from, f);
   w->function = f;
   emit_mark_static_chain(w);
+  if (divides_by_variable) {
+    emit_divide_plainly(w);
+  }
   return f;
 }
 
@@ -350,7 +367,12 @@ static void take_constants_out(emit_ir *w, const group *g, const body *m) {
   }
   LLVMValueRef record = LLVMConstStructInContext(w->context, constants, g->n_arguments, false);
   LLVMTypeRef type = LLVMTypeOf(record);
-  LLVMValueRef to = add_function(w, m->function), chain = LLVMGetParam(to, LLVMCountParams(m->function));
+  bool divides_by_variable = false;
+  for (uint32_t k = 0; k < g->n_holes; k++) {
+    divides_by_variable |= divides(m->instrs[g->holes[k].instr]);
+  }
+  LLVMValueRef to = add_function(w, m->function, divides_by_variable),
+               chain = LLVMGetParam(to, LLVMCountParams(m->function));
   move_code(m->function, to);
   LLVMPositionBuilderBefore(w->builder, LLVMGetFirstInstruction(LLVMGetEntryBasicBlock(to)));
   for (uint32_t k = 0; k < g->n_arguments; k++) {

@@ -52,6 +52,9 @@ def write_stft(w):
                 frames = np.stack(frames, 1) * (1 if window is None else window[:, None])
                 y = dft(frames.astype("d"), None, 2, 0, onesided).astype(dtype)
                 w.add("STFT", [x, np.array(step), window, np.array(length)], [y], {"onesided": onesided}, opset=17)
+                if parts == 1:  # as PyTorch writes it
+                    w.add("STFT", [x[..., 0], np.array(step), window, np.array(length)], [y], {"onesided": onesided}, opset=17,
+                          name="rank_2")
                 if window is not None:
                     w.add("STFT", [x, np.array(step, np.int32), window], [y], {"onesided": onesided}, opset=17)
 

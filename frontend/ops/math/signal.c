@@ -10,9 +10,8 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-/* Checks the shape of the signal, whose last dimension must be a constant. */
-static status check_signal(const onnx_node *n) {
-  const shape *s = hlo_shape(n->in[0]);
+/* Checks the shape of a signal, whose last dimension must be a constant. */
+static status check_signal(const onnx_node *n, const shape *s) {
   int64_t parts = 0;
   if (s->rank >= 2) {
     TRY(onnx_const_dim(n, s->dims[s->rank - 1], "the last dimension of the signal", &parts));
@@ -51,7 +50,7 @@ status onnx_import_dft(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   bool inverse, one_sided;
   int64_t axis, length;
-  TRY(check_signal(n));
+  TRY(check_signal(n, s));
   TRY(onnx_attr_bool(n->proto, "inverse", false, &inverse));
   TRY(onnx_attr_bool(n->proto, "onesided", false, &one_sided));
   TRY(dft_axis(n, s->rank, &axis));
@@ -81,14 +80,17 @@ static status frame_length(const onnx_node *n, int64_t *out) {
                         "the length of a frame", out);
 }
 
+/* PyTorch writes real signals as [batch, length], without the standard's last dimension of 1; ONNX Runtime takes both.
+ */
 status onnx_import_stft(onnx_node *n) {
   hlo_builder *b = n->b;
   dim_table *t = onnx_dims(n);
-  const shape *s = hlo_shape(n->in[0]);
+  hlo_value signal = hlo_rank(n->in[0]) == 2 ? onnx_insert_dim(b, n->in[0], 2) : n->in[0];
+  const shape *s = hlo_shape(signal);
   bool one_sided;
   int64_t step, length;
-  TRY(check_signal(n));
-  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 3 is required", SHAPE_STR(NULL, s));
+  TRY(check_signal(n, s));
+  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 2 or 3 is required", SHAPE_STR(NULL, s));
   TRY(onnx_attr_bool(n->proto, "onesided", true, &one_sided));
   TRY(onnx_const_int(n, 1, "frame_step", &step));
   TRY(frame_length(n, &length));
@@ -96,7 +98,7 @@ status onnx_import_stft(onnx_node *n) {
   CHECK_THAT(length >= 1 && dim_at_most(t, length, s->dims[1]) && length <= ONNX_FOURIER_MAX, INVALID,
              "frame_length is %" PRId64 " but signal is %s", length, SHAPE_STR(NULL, s));
   dim count = dim_add_const(t, dim_floordiv(t, dim_add_const(t, s->dims[1], -length), step), 1);
-  hlo_value frames = signal_frames(b, n->in[0], count, length, step);
+  hlo_value frames = signal_frames(b, signal, count, length, step);
   if (onnx_has_in(n, 2)) {
     TRY(onnx_need_dims(n, 2, "window", 1, &length));
     frames = hlo_binary(b, HLO_MUL, frames, hlo_broadcast(b, n->in[2], *hlo_shape(frames), (int64_t[]){2}));

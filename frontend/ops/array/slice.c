@@ -288,10 +288,10 @@ static int64_t padded_index(pad_mode mode, int64_t p, int64_t extent) {
   return p < extent ? p : period - p;
 }
 
-/* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  A
- * negative `low` or `high` removes that many elements instead.  The padding consists of copies of the first or last
- * element (edge), or is a slice of *x, reversed (reflect) or as it is (wrap).  The slice must fit into the extent; if
- * the extent may be too small, the dimensions of the data are pinned, and an error is returned. */
+/* Pads one axis of symbolic extent: concatenates the padding before *x, *x itself, and the padding after it.  The
+ * padding consists of copies of the first or last element (edge), or is a slice of *x, reversed (reflect) or as it is
+ * (wrap).  The slice must fit into the extent; if the extent may be too small, the dimensions of the data are pinned,
+ * and an error is returned. */
 static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   dim_table *t = onnx_dims(n);
   hlo_builder *b = n->b;
@@ -304,8 +304,7 @@ static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t l
       continue;
     }
     if (side == 1) {
-      dim start = low < 0 ? -low : 0, limit = high < 0 ? dim_add_const(t, extent, high) : extent;
-      parts[count++] = hlo_slice_dim(b, *x, axis, start, limit);
+      parts[count++] = *x;
       continue;
     }
     int64_t run = mode == PAD_EDGE ? 1 : width + skip;
@@ -326,24 +325,36 @@ static status pad_open_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t l
   return NULL;
 }
 
-/* Pads one axis of constant extent of *x: slices it if both paddings are negative or 0, otherwise gathers elements at a
- * constant list of indices. */
+/* Pads one axis of constant extent of *x: gathers elements at a constant list of indices. */
 static status pad_axis(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
   int64_t extent = hlo_shape(*x)->dims[axis], count = extent + low + high;
   shape to = *hlo_shape(*x);
   to.dims[axis] = count;
   TRY(shape_check(&to, "the result"));
   CHECK_THAT(extent > 0 || count == 0, INVALID, "axis %" PRId64 " has no elements to pad from", axis);
-  if (low <= 0 && high <= 0) {
-    *x = hlo_slice_dim(n->b, *x, axis, -low, extent + high);
-    return NULL;
-  }
   int64_t *indices = ARENA_NEW_N(n->arena, int64_t, (size_t)count);
   for (int64_t k = 0; k < count; k++) {
     indices[k] = padded_index(mode, k - low, extent);
   }
   *x = onnx_take_known(n->b, *x, axis, indices, count);
   return NULL;
+}
+
+/* Pads one axis of *x with copies of its elements.  Elements that a negative `low` or `high` removes are removed first,
+ * so that they are not copied. */
+static status pad_by_copies(onnx_node *n, pad_mode mode, int64_t axis, int64_t low, int64_t high, hlo_value *x) {
+  dim_table *t = onnx_dims(n);
+  dim extent = hlo_shape(*x)->dims[axis];
+  int64_t start = low < 0 ? -low : 0, cut = high < 0 ? -high : 0;
+  if (start || cut) {
+    CHECK_THAT(dim_at_most(t, start + cut, extent), INVALID,
+               "axis %" PRId64 " has %s elements, fewer than pads removes", axis, dim_print(n->arena, t, extent));
+    *x = hlo_slice_dim(n->b, *x, axis, start, dim_add_const(t, extent, -cut));
+  }
+  if (low <= 0 && high <= 0) {
+    return NULL;
+  }
+  return (dim_is_const(extent) ? pad_axis : pad_open_axis)(n, mode, axis, low + start, high + cut, x);
 }
 
 /* Pads the axis of x with `low` elements before and `high` elements after it, which are all `value`.  A
@@ -406,10 +417,7 @@ status onnx_import_pad(onnx_node *n) {
     return NULL;
   }
   for (int k = 0; k < hlo_rank(n->in[0]); k++) {
-    bool open = !dim_is_const(hlo_shape(x)->dims[k]);
-    if (low[k] || high[k]) {
-      TRY((open ? pad_open_axis : pad_axis)(n, mode, k, low[k], high[k], &x));
-    }
+    TRY(pad_by_copies(n, mode, k, low[k], high[k], &x));
   }
   n->out[0] = x;
   return NULL;

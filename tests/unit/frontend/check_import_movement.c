@@ -69,6 +69,12 @@ static const node_case results[] = {
     {"Pad", 19, "mode=wrap", "f32[3]:1,2,3 s64[2]:2,2", "f32[7]:2,3,1,2,3,1,2"},
     {"Pad", 19, "mode=wrap", "f32[2]:1,2 s64[2]:3,5", "f32[10]:2,1,2,1,2,1,2,1,2,1"},
     {"Pad", 19, "mode=reflect", "f32[3]:1,2,3 s64[2]:5,0", "f32[8]:2,1,2,3,2,1,2,3"},
+    /* Elements that are removed at one end are not copied to the other one (ONNX Runtime 1.31). */
+    {"Pad", 19, "mode=wrap", "f32[5]:1,2,3,4,5 s64[2]:2,-2", "f32[5]:2,3,1,2,3"},
+    {"Pad", 19, "mode=wrap", "f32[5]:1,2,3,4,5 s64[2]:-2,4", "f32[7]:3,4,5,3,4,5,3"},
+    {"Pad", 18, "mode=reflect", "f32[5]:1,2,3,4,5 s64[2]:-1,2", "f32[6]:2,3,4,5,4,3"},
+    {"Pad", 18, "mode=edge", "f32[5]:1,2,3,4,5 s64[2]:3,-1", "f32[7]:1,1,1,1,2,3,4"},
+    {"Pad", 18, "mode=edge", "f32[2]:1,2 s64[2]:-3,2", "!axis 0 has 2 elements, fewer than pads removes"},
     {"CenterCropPad", 18, "", "f32[5]:1,2,3,4,5 s64[1]:2", "f32[2]:2,3"},
     {"CenterCropPad", 18, "axes=[-1]", "f32[1,2]:1,2 s64[1]:5", "f32[1,5]:0,1,2,0,0"},
     /* gathers and scatters */

@@ -219,7 +219,10 @@ static double source(const resize *r, const axis_plan *p, int64_t i) {
   double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* here `out` need not be an integer */
   switch ((coordinates)r->coordinates) {
     case HALF_PIXEL: return single(single((x + 0.5) / p->scale) - 0.5);
-    case HALF_PIXEL_SYMMETRIC: return in / 2 * (1 - (double)p->out / out) + (x + 0.5) / p->scale - 0.5;
+    case HALF_PIXEL_SYMMETRIC: {
+      double rest = single(in / 2 * single(1 - single((double)p->out / out)));
+      return single(single(rest + single((x + 0.5) / p->scale)) - 0.5);
+    }
     case PYTORCH_HALF_PIXEL: return p->out > 1 ? single(single((x + 0.5) / p->scale) - 0.5) : 0;
     case ALIGN_CORNERS: return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
     case ASYMMETRIC: return single(x / p->scale);

@@ -82,9 +82,9 @@ static hlo_value positions(const taps *t) {
       return single(t, op(t, HLO_SUB, single(t, centre(t)), half));
     case HALF_PIXEL: return single(t, op(t, HLO_SUB, single(t, centre(t)), half));
     case HALF_PIXEL_SYMMETRIC: {
-      hlo_value rest = op(t, HLO_SUB, one, op(t, HLO_DIV, t->out, scaled));
-      hlo_value middle = op(t, HLO_MUL, op(t, HLO_DIV, t->in, number(t, 2)), rest);
-      return op(t, HLO_SUB, op(t, HLO_ADD, middle, centre(t)), half);
+      hlo_value rest = single(t, op(t, HLO_SUB, one, single(t, op(t, HLO_DIV, t->out, scaled))));
+      rest = single(t, op(t, HLO_MUL, op(t, HLO_DIV, t->in, number(t, 2)), rest));
+      return single(t, op(t, HLO_SUB, single(t, op(t, HLO_ADD, rest, single(t, centre(t)))), half));
     }
     case ALIGN_CORNERS: {
       hlo_value x = op(t, HLO_MUL, t->out_index, op(t, HLO_SUB, t->in, one));

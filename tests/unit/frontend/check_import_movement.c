@@ -75,6 +75,11 @@ static const node_case results[] = {
     {"Pad", 18, "mode=reflect", "f32[5]:1,2,3,4,5 s64[2]:-1,2", "f32[6]:2,3,4,5,4,3"},
     {"Pad", 18, "mode=edge", "f32[5]:1,2,3,4,5 s64[2]:3,-1", "f32[7]:1,1,1,1,2,3,4"},
     {"Pad", 18, "mode=edge", "f32[2]:1,2 s64[2]:-3,2", "!axis 0 has 2 elements, fewer than pads removes"},
+    /* Positions between two elements (ONNX Runtime 1.31). */
+    {"Resize", 19, "mode=nearest coordinate_transformation_mode=half_pixel_symmetric",
+     "f32[6]:0,1,2,3,4,5 - - s64[1]:7", "f32[7]:0,1,2,2,3,4,5"},
+    {"Resize", 19, "mode=nearest coordinate_transformation_mode=half_pixel_symmetric nearest_mode=round_prefer_ceil",
+     "f32[6]:0,1,2,3,4,5 - - s64[1]:7", "f32[7]:0,1,2,3,3,4,5"},
     {"CenterCropPad", 18, "", "f32[5]:1,2,3,4,5 s64[1]:2", "f32[2]:2,3"},
     {"CenterCropPad", 18, "axes=[-1]", "f32[1,2]:1,2 s64[1]:5", "f32[1,5]:0,1,2,0,0"},
     /* gathers and scatters */

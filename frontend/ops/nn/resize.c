@@ -309,8 +309,7 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
 /* Returns true if every output element is the input element with the same index. */
 static bool is_identity(const resize *r, const axis_plan *p) {
   bool same = p->in == p->out && (p->by_sizes || p->scale == 1);
-  return same && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1)) &&
-         r->coordinates != TF_HALF_PIXEL_FOR_NN;
+  return same && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1));
 }
 
 /* Gathers along the axis the input element of tap k for each output element. */

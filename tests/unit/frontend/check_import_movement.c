@@ -80,6 +80,9 @@ static const node_case results[] = {
      "f32[6]:0,1,2,3,4,5 - - s64[1]:7", "f32[7]:0,1,2,2,3,4,5"},
     {"Resize", 19, "mode=nearest coordinate_transformation_mode=half_pixel_symmetric nearest_mode=round_prefer_ceil",
      "f32[6]:0,1,2,3,4,5 - - s64[1]:7", "f32[7]:0,1,2,3,3,4,5"},
+    /* The first axis is not resized (ONNX Runtime 1.31). */
+    {"Resize", 11, "mode=nearest coordinate_transformation_mode=tf_half_pixel_for_nn nearest_mode=ceil",
+     "f32[2,2]:1,2,3,4 f32[0]: f32[2]:1,2", "f32[2,4]:2,2,2,2,4,4,4,4"},
     {"CenterCropPad", 18, "", "f32[5]:1,2,3,4,5 s64[1]:2", "f32[2]:2,3"},
     {"CenterCropPad", 18, "axes=[-1]", "f32[1,2]:1,2 s64[1]:5", "f32[1,5]:0,1,2,0,0"},
     /* gathers and scatters */

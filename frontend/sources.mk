@@ -42,6 +42,7 @@ frontend_sources = \
 	frontend/ops/contrib/matmul_quantized.c \
 	frontend/ops/contrib/norm.c \
 	frontend/ops/contrib/qlinear.c \
+	frontend/ops/contrib/recurrent.c \
 	frontend/ops/contrib/rotary.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \

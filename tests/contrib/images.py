@@ -6,7 +6,7 @@ import math
 import numpy as np
 from onnx import TensorProto
 
-from runtime_cases import F16, F32, floats, ints
+from runtime_cases import F16, F32, floats, ints, rng
 
 
 def group_norm(x, gamma, beta, groups, epsilon, silu):
@@ -65,3 +65,7 @@ def write_standard(w):
     w.add("Trilu", [[ints(0, 9, 3, 3, dtype=np.int64)]], [TensorProto.INT64])
     for dtype, index in itertools.product((np.int64, np.int32), ([[0, 1], [2, 3]], [[2], [0]], [[[0, 1, 1]], [[2, 0, 0]]])):
         w.add("GatherND", [[floats(3, 4, 2), np.array(index, dtype)]], [F32])
+    for mode, padding, align in itertools.product(("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection"), (0, 1)):
+        grids = [rng.uniform(-1.3, 1.3, (2, n, 3, 2)).astype(np.float32) for n in (4, 2)]
+        w.add("GridSample", [[floats(2, 3, n, 5), g] for n, g in zip((6, 7), grids)], [F32],
+              {"mode": mode, "padding_mode": padding, "align_corners": align})

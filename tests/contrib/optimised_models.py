@@ -1,6 +1,6 @@
 """optimised_models.py: whole models as ONNX Runtime's optimiser and quantiser write them, compared with ONNX Runtime: a small BERT and
-a small GPT-2 (tests/e2e/transformer_models.py), and a convolutional network with random weights; and a small Llama with weights of
-4 bits as exporters write it (decoder_model.py)."""
+a small GPT-2 (tests/e2e/transformer_models.py), and a convolutional network and an LSTM with random weights; and a small Llama with
+weights of 4 bits as exporters write it (decoder_model.py)."""
 import collections
 import os
 import sys
@@ -55,6 +55,19 @@ def network():
     return model
 
 
+def recurrent():
+    """An LSTM in both directions."""
+    rng = np.random.default_rng(11)
+    weights = {"w": (2, 64, 12), "r": (2, 64, 16), "b": (2, 128)}
+    constants = [numpy_helper.from_array((rng.standard_normal(d) / 4).astype("f"), n) for n, d in weights.items()]
+    node = helper.make_node("LSTM", ["x", *weights], ["y", "h"], "lstm", direction="bidirectional", hidden_size=16)
+    x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["steps", "batch", 12])
+    out = [helper.make_tensor_value_info(n, TensorProto.FLOAT, d) for n, d in (("y", ["steps", 2, "batch", 16]), ("h", [2, "batch", 16]))]
+    model = helper.make_model(helper.make_graph([node], "recurrent", [x], out, constants), opset_imports=[helper.make_opsetid("", 17)])
+    model.ir_version = 10
+    return model
+
+
 class Reader(quantization.CalibrationDataReader):
     def __init__(self, feeds):
         self.feeds = iter(feeds)
@@ -93,6 +106,10 @@ def main():
         quantization.quantize_dynamic(at("bert"), at("bert_dynamic"), weight_type=quantization.QuantType.QInt8)
         check(report, optimised(at("bert_dynamic"), at("bert_bytes")), ["DynamicQuantizeMatMul", "MatMulIntegerToFloat"], models["bert"][1],
               BYTE_ERROR)
+        onnx.save(recurrent(), at("lstm"))
+        quantization.quantize_dynamic(at("lstm"), at("lstm_bytes"), weight_type=quantization.QuantType.QInt8)
+        feeds = [{"x": rng.standard_normal((*d, 12)).astype("f")} for d in ((7, 2), (1, 1))]
+        check(report, at("lstm_bytes"), ["DynamicQuantizeLSTM"], feeds, BYTE_ERROR)
         for kind in (quantization.QuantType.QUInt8, quantization.QuantType.QInt8):
             path = at("network_" + str(kind))
             quantization.quantize_static(at("network"), path, Reader(models["network"][1]), quant_format=quantization.QuantFormat.QOperator,

@@ -142,6 +142,36 @@ def write_attention(w):
               [F32, F32], attributes, constants=constants)
 
 
+def write_recurrent(w):
+    """The expected results are those of LSTM with the weights as floats."""
+    hidden, width = 5, 6
+
+    def lstm(attributes, x, w8, r8, b, lengths, h, c, p, w_scale, w_zero, r_scale, r_zero):
+        def wide(q, s, z):
+            s, z = (v.reshape(v.shape[0], 1, -1) for v in (s, z))
+            return ((q.astype(np.int32) - z.astype(np.int32)) * s).astype(np.float32).transpose(0, 2, 1)
+
+        inputs = [x, wide(w8, w_scale, w_zero), wide(r8, r_scale, r_zero), b, lengths, h, c, p]
+        return w.run("LSTM", inputs, [F32] * 3, attributes, domain="")
+
+    for direction, dtype, by_column, full in itertools.product(("forward", "reverse", "bidirectional"), (np.int8, np.uint8), (0, 1), (0, 1)):
+        d = 1 + (direction == "bidirectional")
+        columns = (d, 4 * hidden) if by_column else (d,)
+
+        def scales():
+            return [np.asarray(rng.random(columns) / 100 + 0.002, np.float32), quantised(dtype, *columns)]
+
+        weights = [quantised(dtype, d, k, 4 * hidden) for k in (width, hidden)]
+        more = [floats(d, 8 * hidden), floats(d, 3 * hidden)] if full else [None, None]
+        attributes = {"direction": direction, "hidden_size": hidden} | ({"input_forget": 1, "clip": 3.0} if full else {})
+        tail, sets = scales() + scales(), []
+        for t, n in ((4, 3), (7, 2)):
+            state = [ints(1, t + 1, n), floats(d, n, hidden), floats(d, n, hidden)] if full else [None] * 3
+            sets.append([floats(t, n, width), *weights, more[0], *state, more[1], *tail])
+        w.add("DynamicQuantizeLSTM", sets, [F32] * 3, attributes, constants=rest(12, 0, 4, 5, 6),
+              expected=lambda *s, attributes=attributes: lstm(attributes, *s))
+
+
 def write_embeddings(w):
     for dtype, segments, masked in itertools.product((np.uint8, np.int8), (0, 1), (0, 1)):
         tables = [quantised(dtype, n, 8) for n in (11, 6, 2)] + [quantised(dtype, 8) for _ in range(2)]

@@ -73,6 +73,10 @@ CASES = [
     (("QLinearConcat", [of(), BYTES, BYTES, of()], 1, {"axis": 0}), "there are 4 inputs"),
     (("QuantizeLinear", [of(2, 3), of(3)], 1, {}), "there is no axis"),
     (("GroupNorm", [of(1, 2, 2, 4), of(4), of(4)], 1, {"groups": 3, "activation": 0}), "it must divide the 4 channels"),
+    (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES)], 1, {"hidden_size": 1}), "input 8 is missing"),
+    (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES), *[None] * 5, *[of(3), of(3, like=BYTES)] * 2],
+      1, {"hidden_size": 1}), "a scale is f32[3]"),
+    (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
 ]
 
 

@@ -26,13 +26,13 @@ class Writer:
         self.folder = folder
         self.names = {}
 
-    def run(self, op, inputs, kinds, attributes=None):
+    def run(self, op, inputs, kinds, attributes=None, domain=MICROSOFT):
         """ONNX Runtime's results of a node."""
         names = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
         wanted = ["y%d" % k for k in range(len(kinds))]
         info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(names, inputs) if n]
         out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds)]
-        node = helper.make_node(op, names, wanted, domain=MICROSOFT, **(attributes or {}))
+        node = helper.make_node(op, names, wanted, domain=domain, **(attributes or {}))
         return self._session([node], info, out).run(None, {n: x for n, x in zip(names, inputs) if n})
 
     @staticmethod

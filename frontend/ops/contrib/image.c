@@ -142,3 +142,11 @@ status onnx_import_contrib_gather_nd(onnx_node *n) {
   onnx_node standard = contrib_as(n, 11, n->n_in, n->in);
   return onnx_import_gather_nd(&standard);
 }
+
+/* The attributes are those of the standard's GridSample before version 20. */
+status onnx_import_contrib_grid_sample(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "align_corners", "mode", "padding_mode"));
+  CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "X is %s; floats are needed",
+             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+  return onnx_import_grid_sample(n);
+}

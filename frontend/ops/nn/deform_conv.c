@@ -76,28 +76,6 @@ static hlo_value positions(const onnx_node *n, const deform *d, hlo_value offset
   return hlo_binary(b, HLO_ADD, onnx_plus(b, at, -(double)d->w.low[k]), offset);
 }
 
-/* Interpolates x [N * offset groups, C / offset groups, in...] linearly at each position, from the 2^n elements around
- * it, where n is the number of spatial dimensions. */
-static hlo_value interpolate(const onnx_node *n, const deform *d, hlo_value x, const onnx_taps *taps) {
-  hlo_builder *b = n->b;
-  hlo_value sum = {0};
-  bool last = onnx_channels_go_last(n, hlo_shape(x));
-  x = last ? onnx_channels_last(b, x) : x;
-  for (int c = 0; c < 1 << d->w.n && !b->error; c++) {
-    hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
-    for (int k = 0; k < d->w.n; k++) {
-      int side = c >> (d->w.n - 1 - k) & 1;
-      index[k] = taps[k].index[side];
-      weight = k == 0 ? taps[k].weight[side] : hlo_binary(b, HLO_MUL, weight, taps[k].weight[side]);
-    }
-    /* The result has one dimension more than x, for the cells, before the spatial ones. */
-    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)d->w.n, index), d->w.n, last);
-    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
-    sum = c == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
-  }
-  return last ? onnx_channels_first(b, sum) : sum;
-}
-
 /* Returns the array of columns that the comment at the top describes: [N * offset groups, C / offset groups, cells,
  * out...]. */
 static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) {
@@ -111,7 +89,7 @@ static hlo_value read_columns(const onnx_node *n, const deform *d, hlo_value x) 
   }
   dim split[2 + ONNX_MAX_SPATIAL] = {rows, dim_floordiv(t, d->channels, d->offset_groups)};
   memcpy(split + 2, d->in, (size_t)d->w.n * sizeof *split);
-  hlo_value sum = interpolate(n, d, hlo_reshape(b, x, 2 + d->w.n, split), taps);
+  hlo_value sum = onnx_interpolate(n, hlo_reshape(b, x, 2 + d->w.n, split), d->w.n, taps);
   if (onnx_has_in(n, 4)) {
     hlo_value mask = hlo_reshape(b, onnx_widen(b, n->in[4]), over_places(d, 2, dims), dims);
     sum = hlo_binary(b, HLO_MUL, sum, onnx_over_channels(b, mask, sum, false));

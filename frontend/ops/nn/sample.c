@@ -131,9 +131,7 @@ static hlo_value is_outside(hlo_builder *b, const grid_sample *g, hlo_value at, 
 /* Sets tap k to the element at the integer position `at`, with the weight. */
 static void set_tap(hlo_builder *b, const grid_sample *g, onnx_taps *t, int k, hlo_value at, hlo_value weight,
                     dim extent) {
-  if (g->padding == ZEROS) {
-    weight = hlo_select(b, is_outside(b, g, at, extent), hlo_like(b, weight, 0), weight);
-  }
+  t->outside[k] = g->padding == ZEROS ? is_outside(b, g, at, extent) : (hlo_value){0};
   t->index[k] = onnx_clamped_index(b, padded_position(b, g, at, extent), extent);
   t->weight[k] = weight;
 }
@@ -204,7 +202,9 @@ static bool is_empty_image(hlo_builder *b, const shape *x, int spatial, int firs
   return empty;
 }
 
-hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last) {
+/* Reads x [N, C, spatial...] at the indices [N, out..., number of spatial dimensions] and returns [N, C, out...].  With
+ * `last`, C is the last dimension of both x and the result. */
+static hlo_value read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last) {
   static const int64_t zero = 0;
   int64_t dims[ONNX_MAX_SPATIAL], offset = last ? hlo_rank(index) - 1 : 1;
   dim sizes[2 + ONNX_MAX_SPATIAL] = {1}, channels = hlo_shape(x)->dims[last ? 1 + spatial : 1];
@@ -232,12 +232,53 @@ hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spa
   return hlo_gather(b, x, index, &d, sizes);
 }
 
-hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last) {
+/* Broadcasts v, [N, out...], along the channels of an array of shape s. */
+static hlo_value along_channels(hlo_builder *b, hlo_value v, const shape *s, bool last) {
   int64_t at[2 + ONNX_MAX_SPATIAL] = {0};
   for (int k = 1; k < 2 + ONNX_MAX_SPATIAL; k++) {
     at[k] = last ? k : k + 1;
   }
-  return hlo_broadcast(b, hlo_convert(b, weight, hlo_type(y)), *hlo_shape(y), at);
+  return hlo_broadcast(b, v, shape_with_type(*s, hlo_type(v)), at);
+}
+
+hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last) {
+  return along_channels(b, hlo_convert(b, weight, hlo_type(y)), hlo_shape(y), last);
+}
+
+/* Returns the product of the elements at combination c of the taps and their weights; elements that are outside count
+ * as 0, also if the element that is read in their place is infinite or NaN. */
+static hlo_value combination(hlo_builder *b, hlo_value x, int spatial, const onnx_taps *t, int c, bool last) {
+  hlo_value index[ONNX_MAX_SPATIAL], weight = {0}, outside = {0};
+  for (int k = spatial - 1; k >= 0; k--) {
+    int tap = c % t[k].n;
+    hlo_value w = t[k].weight[tap], out = t[k].outside[tap];
+    index[k] = t[k].index[tap];
+    weight = weight.def ? hlo_binary(b, HLO_MUL, w, weight) : w;
+    outside = out.def && outside.def ? hlo_binary(b, HLO_OR, out, outside) : out.def ? out : outside;
+    c /= t[k].n;
+  }
+  hlo_value y = read_pixels(b, x, onnx_stacked(b, (uint32_t)spatial, index), spatial, last);
+  y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
+  if (outside.def && !b->error) {
+    y = hlo_select(b, along_channels(b, outside, hlo_shape(y), last), hlo_like(b, y, 0), y);
+  }
+  return y;
+}
+
+hlo_value onnx_interpolate(const onnx_node *n, hlo_value x, int spatial, const onnx_taps *t) {
+  hlo_builder *b = n->b;
+  hlo_value sum = {0};
+  int combinations = 1;
+  bool last = onnx_channels_go_last(n, hlo_shape(x));
+  for (int k = 0; k < spatial; k++) {
+    combinations *= t[k].n;
+  }
+  x = last ? onnx_channels_last(b, x) : x;
+  for (int c = 0; c < combinations && !b->error; c++) {
+    hlo_value y = combination(b, x, spatial, t, c, last);
+    sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
+  }
+  return last ? onnx_channels_first(b, sum) : sum;
 }
 
 status onnx_import_grid_sample(onnx_node *n) {
@@ -245,27 +286,10 @@ status onnx_import_grid_sample(onnx_node *n) {
   grid_sample g = {0};
   onnx_taps t[ONNX_MAX_SPATIAL];
   TRY(read_grid_sample(n, &g));
-  dtype type = hlo_type(n->in[0]);
-  hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]), sum = {0};
-  int combinations = 1;
-  bool last = onnx_channels_go_last(n, hlo_shape(x));
+  hlo_value x = onnx_widen(b, n->in[0]), grid = onnx_widen(b, n->in[1]);
   for (int k = 0; k < g.spatial; k++) { /* the grid lists the last dimension first */
     grid_taps(b, &g, onnx_pick(b, grid, g.spatial + 1, g.spatial - 1 - k), hlo_shape(x)->dims[2 + k], &t[k]);
-    combinations *= t[k].n;
   }
-  x = last ? onnx_channels_last(b, x) : x;
-  for (int c = 0; c < combinations && !b->error; c++) {
-    hlo_value index[ONNX_MAX_SPATIAL], weight = {0};
-    for (int k = g.spatial - 1, rest = c; k >= 0; k--) {
-      index[k] = t[k].index[rest % t[k].n];
-      hlo_value w = t[k].weight[rest % t[k].n];
-      weight = weight.def ? hlo_binary(b, HLO_MUL, w, weight) : w;
-      rest /= t[k].n;
-    }
-    hlo_value y = onnx_read_pixels(b, x, onnx_stacked(b, (uint32_t)g.spatial, index), g.spatial, last);
-    y = hlo_binary(b, HLO_MUL, y, onnx_over_channels(b, weight, y, last));
-    sum = sum.def ? hlo_binary(b, HLO_ADD, sum, y) : y;
-  }
-  n->out[0] = hlo_convert(b, last ? onnx_channels_first(b, sum) : sum, type);
+  n->out[0] = hlo_convert(b, onnx_interpolate(n, x, g.spatial, t), hlo_type(n->in[0]));
   return NULL;
 }

@@ -9,11 +9,11 @@
  * dimensions, a sample reads t^d elements. */
 enum { ONNX_MAX_TAPS = 4, ONNX_MAX_SPATIAL = 8 };
 
-/* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, and their weights.  A tap
- * outside of the array has weight 0, unless the padding mode of GridSample replaces it by a tap inside. */
+/* The taps of samples in one spatial dimension: the n indices that each sample reads, s64, their weights, and whether
+ * they are outside of the array and count as 0 (pred; def is NULL if none is).  An index is inside in any case. */
 typedef struct onnx_taps {
   int n;
-  hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS];
+  hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS], outside[ONNX_MAX_TAPS];
 } onnx_taps;
 
 /* Returns the index in texts[] of the attribute's value, or of `def` if it is absent; other values are errors. */
@@ -34,10 +34,10 @@ bool onnx_channels_go_last(const onnx_node *n, const shape *x);
 /* Convert [N, C, ...] to [N, ..., C], and back. */
 hlo_value onnx_channels_last(hlo_builder *b, hlo_value x);
 hlo_value onnx_channels_first(hlo_builder *b, hlo_value x);
-/* Reads x [N, C, spatial...] at the indices [N, out..., number of spatial dimensions] and returns [N, C, out...], where
- * `out` has at most one dimension more than `spatial`.  With `last`, C is the last dimension of both x and the result.
- */
-hlo_value onnx_read_pixels(hlo_builder *b, hlo_value x, hlo_value index, int spatial, bool last);
+/* Returns the samples [N, C, out...] of x [N, C, spatial...].  t has the taps in each spatial dimension, [N, out...];
+ * `out` has at most one dimension more than `spatial`.  A sample is the sum of the elements at all combinations of
+ * taps, times the products of their weights. */
+hlo_value onnx_interpolate(const onnx_node *n, hlo_value x, int spatial, const onnx_taps *t);
 /* Broadcasts weights of samples, [N, out...], along the channels of y, which is [N, C, out...] or, with `last`, [N,
  * out..., C]. */
 hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last);

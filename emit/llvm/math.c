@@ -25,6 +25,7 @@ static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x,
 #define LN2_LOW -2.12194440054690583e-4
 #define LN2 0.693147180559945309
 #define LOG2_E 1.44269504088896341
+#define LOGISTIC_IS_0 -103.972077084 /* 150 ln2: half of the least denormal number, which is rounded to 0 */
 #define EXP_POLY 4.999999702e-01, 1.666654050e-01, 4.166744277e-02, 8.367014118e-03, 1.387089258e-03
 
 /* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2. */
@@ -79,15 +80,20 @@ static V logistic_f32(W w, V x) {
 
 /* Returns x / (1 + e^-y).  The polynomial has degree 5.  With fused multiply-adds ln2 is one constant in place of a
  * high and a low part; the error that this causes grows to two ULP for very negative y.  For y > 87, e^-87 takes the
- * place of e^-y, so that it is not denormal; for very negative y, e^-y is infinite.  The result is right in both cases,
- * since 1 is added. */
+ * place of e^-y, so that it is not denormal, which changes nothing, since 1 is added.  For y < -80, where e^-y may be
+ * too large for an f32 although the quotient is not too small, 2^-32 e^-y is computed, and the quotient is multiplied
+ * by 2^-32 less the mean error of that one constant.  Where logistic(y) rounds to 0, it is multiplied by 0, so that an
+ * infinite x gives NaN. */
 static V times_logistic_f32(W w, V x, V y) {
-  V c = at_least(w, at_most(w, y, 87), -89);
+  bool fma = w->target->fma;
+  V c = at_least(w, at_most(w, y, 87), -104), tiny = lt(w, y, -80), none = lt(w, y, LOGISTIC_IS_0);
   V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);
-  V r = w->target->fma ? fma_c(w, n, -LN2, minus) : fma_c(w, n, -LN2_LOW, fma_c(w, n, -LN2_HIGH, minus));
+  V r = fma ? fma_c(w, n, -LN2, minus) : fma_c(w, n, -LN2_LOW, fma_c(w, n, -LN2_HIGH, minus));
   V p = POLY(w, r, 1, 9.999997020e-01, 4.999914765e-01, 1.666765213e-01, 4.189817607e-02, 8.289360441e-03);
-  V e = w->target->scalef ? emit_scale(w, p, n) : mul(w, p, two_to(w, whole(w, n)));
-  return quo(w, x, add_c(w, e, 1));
+  V power = pick(w, tiny, add_c(w, n, -32), n), small = emit_f(x, 0x1p-32 * (fma ? 1 - 2.4e-7 : 1));
+  V e = w->target->scalef ? emit_scale(w, p, power) : mul(w, p, two_to(w, whole(w, power)));
+  V factor = pick(w, none, emit_f(x, 0), pick(w, tiny, small, emit_f(x, 1)));
+  return mul(w, quo(w, x, add_c(w, e, 1)), factor);
 }
 
 /* Returns (e^2a - 1) / (e^2a + 1), where a = |x|, with the sign of x.  With 2a = n ln2 + r and e = e^r - 1, e^2a - 1 is

@@ -44,7 +44,8 @@ LLVMValueRef emit_math(const emit_ir *w, hlo_op op, LLVMValueRef x, LLVMValueRef
 LLVMValueRef emit_remainder(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 
 /* Returns x times logistic(y), in less time than the two operations take separately.  The error is 1.7 ULP for |y| up
- * to 8, and up to 7.0 ULP for y near -88 (3.8 without fused multiply-adds); for still smaller y the result is zero. */
+ * to 8, and up to 7.0 ULP for y near -80 (3.8 without fused multiply-adds).  logistic(y) counts as 0 where it is at
+ * most half of the least denormal number. */
 LLVMValueRef emit_times_logistic(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 
 #endif

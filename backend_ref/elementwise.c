@@ -34,6 +34,9 @@ KERNEL1(sqrt_f64, double, double, sqrt(x))
 KERNEL1(rsqrt_f32, float, float, 1 / sqrtf(x))
 KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
 
+/* For x < -700, 1 is lost in the sum, and e^-x may be too large for an f64. */
+static double logistic(double x) { return x < -700 ? exp(x) : 1 / (1 + exp(-x)); }
+
 /* Functions of floats: each operation and its formula.  To add such an operation, an entry here is enough. */
 /* clang-format off */
 #define FLOAT_FUNCTIONS(F)                                                            \
@@ -41,7 +44,7 @@ KERNEL1(rsqrt_f64, double, double, 1 / sqrt(x))
   F(EXPM1, expm1(x)) F(LOG, log(x)) F(LOG1P, log1p(x)) F(SIN, sin(x)) F(COS, cos(x))  \
   F(TAN, tan(x)) F(ASIN, asin(x)) F(ACOS, acos(x)) F(ATAN, atan(x)) F(SINH, sinh(x))  \
   F(COSH, cosh(x)) F(TANH, tanh(x)) F(ASINH, asinh(x)) F(ACOSH, acosh(x))             \
-  F(ATANH, atanh(x)) F(ERF, erf(x)) F(LOGISTIC, 1 / (1 + exp(-(double)x)))
+  F(ATANH, atanh(x)) F(ERF, erf(x)) F(LOGISTIC, logistic((double)x))
 /* clang-format on */
 #define F(op, expression) MATH1(op, expression)
 FLOAT_FUNCTIONS(F)

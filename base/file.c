@@ -193,16 +193,14 @@ static status write_as_it_is(const char *path, const void *bytes, size_t size) {
   return s;
 }
 
-/* Creates a temporary file with the permissions that a new file gets.  mkstemp would create it with mode 0600, and the
- * umask, which is needed to correct that, cannot be read without setting it. */
-static int open_temporary(char *name, size_t room, const char *path) {
+int file_create_temporary(int folder, const char *path, mode_t mode, char *name, size_t room) {
   for (int i = 0; i < 100; i++) {
     int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);
     if (n < 0 || (size_t)n >= room) {
       errno = ENAMETOOLONG;
       return -1;
     }
-    int fd = open(name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0666);
+    int fd = openat(folder, name, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode);
     if (fd >= 0 || errno != EEXIST) {
       return fd;
     }
@@ -217,7 +215,7 @@ status file_write(const char *path, const void *bytes, size_t size) {
     return write_as_it_is(path, bytes, size);
   }
   char name[PATH_MAX];
-  int fd = open_temporary(name, sizeof name, path);
+  int fd = file_create_temporary(AT_FDCWD, path, 0666, name, sizeof name);
   if (fd < 0) {
     return io_error(path, "cannot be created");
   }

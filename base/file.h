@@ -33,6 +33,11 @@ STATUS_MUST_USE status file_check(arena *a);
 /* Returns true if the address lies in a file that is mapped on this arena. */
 bool file_is_mapped(arena *a, const void *data);
 
+/* Creates a new file beside `path`, which is relative to the open folder (AT_FDCWD: to the current one), and opens it
+ * for writing.  No other thread or process has the file.  Writes its name to `name`, which has `room` bytes, and
+ * returns its descriptor, or -1 with errno.  The umask applies to `mode`, as mkstemp cannot do. */
+int file_create_temporary(int folder, const char *path, mode_t mode, char *name, size_t room);
+
 /* Replaces a file by these bytes, or leaves it as it is if that fails: writes a temporary file in the same folder and
  * renames it.  Anything but a regular file (/dev/stdout, a pipe) is written to directly. */
 STATUS_MUST_USE status file_write(const char *path, const void *bytes, size_t size);

@@ -125,9 +125,8 @@ static bool find_fingerprint(const fingerprints *c, const fingerprint *now, fing
 static void put_fingerprint(const fingerprints *c, fingerprint *s) {
   char name[16], temporary[64];
   slot_name(s->device, s->inode, name);
-  snprintf(temporary, sizeof temporary, "%s.%ld", name, (long)getpid());
   s->check = hash_chunk(c, s, offsetof(fingerprint, check));
-  int fd = c->boot ? openat(c->folder, temporary, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600) : -1;
+  int fd = c->boot ? file_create_temporary(c->folder, name, 0600, temporary, sizeof temporary) : -1;
   if (fd < 0) {
     return;
   }

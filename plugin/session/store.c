@@ -36,7 +36,8 @@ static void make_folders(const char *path) {
   (void)mkdir(path, 0700);
 }
 
-/* Reads the secret, or creates it.  If several processes create it at once, all use that of the first. */
+/* Reads the secret, or creates it.  If several threads or processes create it at once, all use
+ * that of the first. */
 static status get_secret(int folder, hash_secret *secret) {
   for (int k = 0; k < 3; k++) {
     int fd = openat(folder, "secret", READ_FILE);
@@ -48,20 +49,19 @@ static status get_secret(int folder, hash_secret *secret) {
       return NULL;
     }
     char name[64];
-    snprintf(name, sizeof name, "secret.%ld", (long)getpid());
     if (fd >= 0) {
       (void)unlinkat(folder, "secret", 0); /* the file is damaged */
     }
     CHECK_THAT(hash_secret_init(secret), STATUS_IO, "the system gives no random numbers");
-    fd = openat(folder, name, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
-    bool written = fd >= 0 && write(fd, secret, sizeof *secret) == sizeof *secret;
+    fd = file_create_temporary(folder, "secret", 0600, name, sizeof name);
     if (fd >= 0) {
+      bool written = write(fd, secret, sizeof *secret) == sizeof *secret;
       close(fd);
+      if (written) {
+        (void)linkat(folder, name, folder, "secret", 0); /* fails if another thread or process was faster */
+      }
+      (void)unlinkat(folder, name, 0);
     }
-    if (written) {
-      (void)linkat(folder, name, folder, "secret", 0); /* fails if another process was faster */
-    }
-    (void)unlinkat(folder, name, 0);
   }
   return status_error(STATUS_IO, "cannot be written");
 }
@@ -315,10 +315,9 @@ rt_span content_store_get_source(content_store *c, arena *a, const char *model) 
 void content_store_put_source(content_store *c, content_key model, rt_span bytes) {
   char folder[CONTENT_KEY_TEXT];
   content_key_text(model, folder);
-  name n = source_name(folder), temporary = n;
+  name n = source_name(folder), temporary;
   (void)mkdirat(c->models, folder, 0700);
-  snprintf(temporary.text, sizeof temporary.text, "%s/source.%ld", folder, (long)getpid());
-  int fd = openat(c->models, temporary.text, O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC | O_NOFOLLOW, 0600);
+  int fd = file_create_temporary(c->models, n.text, 0600, temporary.text, sizeof temporary.text);
   if (fd < 0) {
     return;
   }

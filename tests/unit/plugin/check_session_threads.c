@@ -1,11 +1,14 @@
 /* check_session_threads.c - one session in many threads: programs, segments, and compiling while others run. */
 #include <check.h>
+#include <fcntl.h>
 #include <pthread.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
 #include <unistd.h>
 
+#include "plugin/session/store.h"
 #include "tests/suite.h"
 #include "tests/unit/plugin/compiler_half.h"
 #include "tests/unit/plugin/session_case.h"
@@ -227,6 +230,52 @@ START_TEST(runs_while_another_compiles) {
 }
 END_TEST
 
+typedef struct opener {
+  const char *folder;
+  pthread_barrier_t *start;
+  content_store store;
+} opener;
+
+static void *open_store(void *data) {
+  opener *o = data;
+  content_key key = {{1, 2}};
+  pthread_barrier_wait(o->start);
+  ASSERT_OK(content_store_open(o->folder, 0, &o->store));
+  content_store_put_source(&o->store, key, (rt_span){(const uint8_t *)o, sizeof *o});
+  return NULL;
+}
+
+/* Threads that create one cache folder at the same time get the same secret, and leave no temporary files. */
+START_TEST(one_secret) {
+  for (int round = 0; round < ROUNDS; round++) {
+    char folder[] = "/tmp/onnx-xla-check-secret-XXXXXX", command[160];
+    pthread_t ids[THREADS];
+    pthread_barrier_t start;
+    opener openers[THREADS];
+    hash_secret kept;
+    ck_assert_ptr_nonnull(mkdtemp(folder));
+    pthread_barrier_init(&start, NULL, THREADS);
+    for (int k = 0; k < THREADS; k++) {
+      openers[k] = (opener){.folder = folder, .start = &start};
+      ck_assert(pthread_create(&ids[k], NULL, open_store, &openers[k]) == 0);
+    }
+    for (int k = 0; k < THREADS; k++) {
+      pthread_join(ids[k], NULL);
+    }
+    int fd = openat(openers[0].store.folder, "secret", O_RDONLY);
+    ck_assert(read(fd, &kept, sizeof kept) == sizeof kept);
+    close(fd);
+    for (int k = 0; k < THREADS; k++) {
+      ck_assert(memcmp(&openers[k].store.contents.secret, &kept, sizeof kept) == 0);
+      content_store_close(&openers[k].store);
+    }
+    snprintf(command, sizeof command, "test $(find %s -type f | wc -l) = 2 && rm -r %s", folder, folder);
+    ck_assert_int_eq(system(command), 0);
+    pthread_barrier_destroy(&start);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("session_threads");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
@@ -234,5 +283,6 @@ int main(void) {
   tcase_add_test(c, pieces);
   tcase_add_test(c, piece_constants);
   tcase_add_test(c, runs_while_another_compiles);
+  tcase_add_test(c, one_secret);
   return run_suite("session_threads", c);
 }

@@ -358,7 +358,8 @@ static status check_values(const rt_program *p, const void *const *params, const
     size_t bytes = (size_t)shape_bytes(&io->shape); /* the address of an empty input may be NULL */
     CHECK_THAT(!io->value || bytes == 0 || !on_device || !on_device[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
                "input '%s' decides sizes, so it must be in host memory", io->name);
-    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0, STATUS_INVALID_ARGUMENT,
+    CHECK_THAT(!io->value || bytes == 0 || memcmp(io->value, params[k], bytes) == 0,
+               STATUS_INVALID_ARGUMENT | STATUS_ABOUT_VALUE,
                "input '%s' decides sizes and holds other values than the program is for", io->name);
   }
   return NULL;

@@ -131,15 +131,19 @@ START_TEST(saved) {
 }
 END_TEST
 
-/* y = x[0:c], where no dimension is open: when contents change for the first time, a program for all contents
- * is compiled. */
-START_TEST(constant_dimensions) {
-  contents_case t;
+/* y = x[0:c], where no dimension is open. */
+static void write_slice(void) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x,c", "y");
   graph_node(a, m->graph, "Sub", "c,c", "zero");
   graph_node(a, m->graph, "Slice", "x,zero,c", "y");
   write_model(a, m, 7, "1", "64", 1);
+}
+
+/* When contents change for the first time, a program for all contents is compiled. */
+START_TEST(constant_dimensions) {
+  contents_case t;
+  write_slice();
   begin(&t, session_case_path, backends[_i], MOST, DTYPE_S64, 1);
   for (int64_t k = 0; k < SIZES; k++) {
     int64_t count = 10 + 3 * k % 50;
@@ -149,6 +153,25 @@ START_TEST(constant_dimensions) {
   }
   ck_assert_uint_eq(t.s->n_generals, 1);
   ck_assert_uint_eq(t.s->compiled.n, 1);
+  end(&t);
+}
+END_TEST
+
+/* A program that is for certain contents refuses others, and says that it is because of an input's value. */
+START_TEST(other_contents) {
+  contents_case t;
+  const session_program *c;
+  int64_t count = 10, other = 13;
+  write_slice();
+  begin(&t, session_case_path, backends[_i], MOST, DTYPE_S64, 1);
+  session_inputs inputs = inputs_of(&t, &count);
+  ASSERT_OK(session_compile(t.s, &inputs, &c));
+  inputs = inputs_of(&t, &other);
+  status refused = session_run(t.s, c, NULL, &inputs, &t.out);
+  ck_assert_msg(refused && strstr(status_message(refused), "holds other values"), "%s", status_message(refused));
+  ck_assert_int_eq(status_get_subject(refused), STATUS_ABOUT_VALUE);
+  status_free(refused);
+  session_release(t.s, c);
   end(&t);
 }
 END_TEST
@@ -235,6 +258,7 @@ int main(void) {
   tcase_add_loop_test(c, a_negative_element, 0, 2);
   tcase_add_loop_test(c, saved, 0, 2);
   tcase_add_loop_test(c, constant_dimensions, 0, 2);
+  tcase_add_loop_test(c, other_contents, 0, 2);
   tcase_add_loop_test(c, large_elements, 0, 2);
   tcase_add_loop_test(c, a_condition, 0, 2);
   tcase_add_loop_test(c, a_compared_number, 0, 2);

@@ -132,6 +132,7 @@ static double *place(rt_profiler *p, rt_profiled *t) {
 void rt_profiler_begin(rt_profiler *p) {
   for (uint32_t k = 0; k < p->result.n_thunks; k++) {
     *place(p, &p->result.thunks[k]) = 0;
+    p->result.thunks[k].calls_now = 0;
   }
   p->n_events = p->depth = 0;
   p->inside = 0;
@@ -143,6 +144,9 @@ void rt_profiler_end(rt_profiler *p) {
   rt_profile *r = &p->result;
   double seconds = 1e-9 * (double)(clock_nanoseconds() - p->start);
   uint32_t run = r->n_runs;
+  for (uint32_t k = 0; k < r->n_thunks; k++) {
+    r->thunks[k].calls += r->thunks[k].calls_now;
+  }
   *ARENA_PUSH(p->arena, r->run_seconds, r->n_runs, r->cap_runs) = seconds;
   if (run == 0 || seconds < r->run_seconds[r->fastest]) {
     rt_profile_event *old = p->best;
@@ -173,7 +177,7 @@ void rt_profile_leave(rt_profiler *p, const rt_profile_mark *mark, double device
   uint64_t end = clock_nanoseconds(), took = end - mark->begin;
   rt_profiled *t = &p->result.thunks[mark->thunk];
   *place(p, t) += device_seconds >= 0 ? device_seconds : 1e-9 * (double)(took - p->inside);
-  t->calls++;
+  t->calls_now++;
   p->inside = mark->inside + took;
   p->depth--;
   if (p->n_events < RT_PROFILE_EVENTS) {

@@ -19,7 +19,8 @@ typedef struct rt_profiled {
   uint32_t contraction;
   int64_t operations, bytes; /* of one call; if the thunk does not state `bytes`, the sum of the sizes of its buffers (0
                                 for control flow) */
-  uint64_t calls;            /* the number of calls in all runs together, also in runs that failed */
+  uint64_t calls;            /* the number of calls in all runs together */
+  uint64_t calls_now;        /* the number of calls in the current run, which may fail */
   uint32_t depth;            /* the number of bodies of control flow around the thunk */
   uint32_t cap;
   double *seconds; /* for each run, the seconds of all calls of the thunk, without the time of thunks in its bodies */

@@ -193,6 +193,26 @@ START_TEST(events_nest) {
 }
 END_TEST
 
+/* Calls in a run that fails, which is not ended, do not count, so that calls / runs is the number of calls in a run. */
+START_TEST(failed_runs_do_not_count) {
+  rt_profiler *p = rt_profiler_create(a);
+  const rt_program no_nodes = {0};
+  const rt_thunk thunk = {.kind = "k", .operation = "o"};
+  for (int run = 0; run < 3; run++) {
+    rt_profiler_begin(p);
+    for (int call = 0; call < 2; call++) {
+      rt_profile_mark mark = rt_profile_enter(p, &no_nodes, &thunk);
+      rt_profile_leave(p, &mark, -1);
+    }
+    if (run != 1) {
+      rt_profiler_end(p);
+    }
+  }
+  ck_assert_uint_eq(rt_profiler_result(p)->n_runs, 2);
+  ck_assert_uint_eq(rt_profiler_result(p)->thunks[0].calls, 4);
+}
+END_TEST
+
 /* Half of the time of a kernel for two nodes is added to each of them. */
 START_TEST(nodes_share_a_kernel) {
   run_profile p = profile_of("cpu");
@@ -282,6 +302,7 @@ int main(void) {
   tcase_add_test(tests, huge_costs_end_at_the_limit);
   tcase_add_loop_test(tests, times_add_up, 0, 2);
   tcase_add_loop_test(tests, events_nest, 0, 2);
+  tcase_add_test(tests, failed_runs_do_not_count);
   tcase_add_test(tests, nodes_share_a_kernel);
   tcase_add_test(tests, conversions_share_a_kernel);
   tcase_add_test(tests, texts);

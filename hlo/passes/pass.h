@@ -71,9 +71,6 @@ typedef struct hlo_target {
   /* Returns true if an activation that is written as several operations can run inside the thunk of `contraction`.  The
    * result of `x` is the value computed so far. */
   bool (*takes_activation)(void *data, const hlo_instr *contraction, const hlo_instr *x, const hlo_activation *a);
-  /* Returns the number of channels that a blocked layout of this convolution puts innermost; 1 means that the layout
-   * stays. */
-  int64_t (*channel_block)(void *data, const hlo_instr *convolution);
   /* Returns true if the operation may be part of a fusion of that kind. */
   bool (*takes_fused)(void *data, hlo_fusion_kind kind, const hlo_instr *i);
   /* Returns true if the target has a kernel for this attention, including the views of its operands and its result that

@@ -114,13 +114,9 @@ status ref_copy(ref_call *c) {
   return NULL;
 }
 
-/* Sets result 0, whose contents are undefined, to zeros, so that all runs give the same. */
+/* Result 0, whose contents are undefined, has zeros, as new memory has, so that all runs give the same. */
 status ref_empty(ref_call *c) {
-  void *r = ref_result(c, 0);
-  size_t bytes = (size_t)shape_bytes(&c->out[0].shape);
-  if (bytes) {
-    memset(r, 0, bytes);
-  }
+  (void)ref_result(c, 0);
   return NULL;
 }
 

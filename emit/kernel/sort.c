@@ -17,6 +17,7 @@ enum {
 typedef struct sizes {
   dim n, inner, lines, parts;
   dim wanted, room; /* how many items are wanted, and how many are gathered before they are sorted */
+  dim part; /* how many items take as much memory as a part has: two lists and the counts, which are half items */
   int64_t item_bytes;
 } sizes;
 
@@ -31,13 +32,14 @@ static sizes sizes_of(const hlo_instr *i, const emit_sort *config) {
   z.wanted = all ? z.n : dim_min(t, z.n, front);
   z.room = all ? z.n : dim_min(t, z.n, front > ROOM / 2 ? 2 * front : ROOM);
   z.item_bytes = emit_sort_item_bytes(i);
+  z.part = dim_add_const(t, dim_mul(t, z.room, 2), DIGITS / 2);
   return z;
 }
 
 dim emit_sort_scratch(const hlo_instr *i, const emit_sort *s) {
   dim_table *t = i->parent->module->dims;
   sizes z = sizes_of(i, s);
-  return dim_mul(t, dim_mul(t, z.room, 2 * z.item_bytes), z.parts);
+  return dim_mul(t, dim_mul(t, z.part, z.item_bytes), z.parts);
 }
 
 typedef struct sorter {
@@ -322,9 +324,10 @@ static void sort_parts(sorter *s) {
   LLVMValueRef room = emit_size(x, s->z.room);
   emit_loop parts, lines;
   emit_loop_begin(ir, &parts, s->w->begin, s->w->end, 1, false, 0, NULL);
-  LLVMValueRef first = LLVMBuildNSWMul(ir->builder, LLVMBuildShl(ir->builder, parts.iv, emit_i64(ir, 1), ""), room, "");
+  LLVMValueRef first = LLVMBuildNSWMul(ir->builder, parts.iv, emit_size(x, s->z.part), "");
   LLVMValueRef list = emit_sort_address(&s->line, s->item, scratch, first),
                lists[2] = {list, emit_sort_address(&s->line, s->item, list, room)};
+  s->counts = emit_sort_address(&s->line, s->item, lists[1], room);
   LLVMValueRef from = emit_first_of_part(s->w, parts.iv, s->z.parts, s->z.lines);
   LLVMValueRef to = emit_first_of_part(s->w, plus(s, parts.iv, 1), s->z.parts, s->z.lines);
   emit_loop_begin(ir, &lines, from, to, 1, false, 0, NULL);
@@ -350,7 +353,6 @@ status emit_sort_kernel(emit_module *m, const char *name, const hlo_instr *i, co
   s.line = emit_sort_line_of(&w.e, i);
   s.word = s.line.word;
   s.item = s.line.item;
-  s.counts = emit_row_memory(s.ir, s.z.item_bytes == 8 ? DTYPE_U32 : DTYPE_U64, DIGITS);
   sort_parts(&s);
   info->grid = s.z.parts;
   w.cost = cost_of(&s);

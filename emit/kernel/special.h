@@ -36,8 +36,9 @@ enum { EMIT_NMS_PHASES = 2 };
 emit_write_fn emit_nms_kernel;
 dim emit_nms_scratch(const hlo_instr *i, const emit_nms *s);
 
-/* Writes a kernel that generates the words of the Mersenne twister (base/random.h).  It has no config and needs no
- * scratch memory. */
+/* Writes a kernel that generates the words of the Mersenne twister (base/random.h).  It has no config. */
 emit_write_fn emit_twister_kernel;
+/* Returns the bytes of scratch memory that it needs. */
+int64_t emit_twister_scratch(void);
 
 #endif

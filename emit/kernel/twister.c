@@ -5,7 +5,7 @@
 
 enum { STATE = MT19937_STATE, FAR = 397 };
 
-/* --- the state, which is on the stack --- */
+/* --- the state, which is in scratch memory --- */
 
 static LLVMValueRef word_at(const emit_ir *ir, LLVMValueRef words, LLVMValueRef k) {
   return LLVMBuildInBoundsGEP2(ir->builder, ir->i32, words, &k, 1, "");
@@ -99,15 +99,17 @@ static dim words_of(const hlo_instr *i) {
   return dim_mul(t, shape_dim_product(t, s, 0, s->rank), (dim)(dtype_bytes((dtype)s->type) / sizeof(uint32_t)));
 }
 
+int64_t emit_twister_scratch(void) { return STATE * (int64_t)sizeof(uint32_t); }
+
 status emit_twister_kernel(emit_module *m, const char *name, const hlo_instr *i, const emit_options *options,
                            const void *config, uint32_t phase, emit_kernel_info *info) {
   (void)config;
   (void)phase;
   emit_writer w;
-  TRY(emit_writer_begin(&w, m, name, i, options, 0, info));
+  TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
   const emit_ir *ir = w.e.w;
   dim n = words_of(i);
-  LLVMValueRef state = emit_row_memory(ir, DTYPE_U32, STATE), end = emit_size(&w.e.x, n);
+  LLVMValueRef state = emit_writer_buffer(&w, i->n_operands + i->n_results), end = emit_size(&w.e.x, n);
   /* Each word depends on the words before it, so the grid has only one step; a call may still ask for no step. */
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, w.begin, w.end));
   seed(ir, state, seed_of(&w));

@@ -48,7 +48,7 @@ dim lower_special_scratch(const hlo_instr *i, int64_t parts) {
   switch (i->op) {
     case HLO_SORT: return sort_scratch(i, parts);
     case HLO_NMS: return nms_scratch(i, parts);
-    default: return 0;
+    default: return emit_twister_scratch();
   }
 }
 

@@ -1,5 +1,6 @@
 /* check_emit_machines.c - compiles kernels for processors other than this one, for which LLVM must be able to
  * select all instructions. check_blocks.c does that for GPUs. */
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -120,6 +121,62 @@ START_TEST(other_machines) {
 }
 END_TEST
 
+/* --- small stacks --- */
+
+/* Returns the bytes of an alloca: of the first element type in its text, such as "[256 x i32]" or "i32, i64 256". */
+static int64_t alloca_bytes(const char *text) {
+  static const struct {
+    const char *name;
+    int64_t bytes;
+  } types[] = {{"i8", 1}, {"i16", 2}, {"half", 2}, {"i32", 4}, {"float", 4}, {"i64", 8}, {"double", 8}};
+  char type[16];
+  long long n = 1;
+  if (sscanf(text, "alloca [%lld x %15[a-z0-9]", &n, type) != 2) {
+    n = 1;
+    ck_assert_msg(sscanf(text, "alloca %15[a-z0-9], i64 %lld", type, &n) >= 1, "%.80s", text);
+  }
+  for (size_t k = 0; k < sizeof types / sizeof *types; k++) {
+    if (strcmp(types[k].name, type) == 0) {
+      return n * types[k].bytes;
+    }
+  }
+  ck_abort_msg("%.80s", text);
+  return 0;
+}
+
+/* The arrays that a kernel has on the stack fit in what the target has, which is a kilobyte for microcontrollers. */
+static status stack_of_all(void *data) {
+  kernel_cases *c = data;
+  emit_target t;
+  emit_module *m = NULL;
+  const char *text;
+  size_t size;
+  int64_t sum = 0;
+  TRY(emit_target_init(kernel_arena, "thumbv7em-none-eabi", "cortex-m4", 0, &t));
+  ck_assert_int_eq(t.stack, 1024);
+  TRY(emit_module_create(kernel_arena, &t, "test", &m));
+  for (uint32_t k = 0; k < c->n; k++) {
+    TRY(emit_kernel(m, TEXT("kernel_%u", k), kernel_parse(&c->items[k]), NULL, &c->items[k].info));
+  }
+  TRY(add_special(m));
+  TRY(emit_module_ir(m, &text, &size));
+  for (const char *line = text; line; line = strchr(line, '\n') ? strchr(line, '\n') + 1 : NULL) {
+    const char *end = strchr(line, '\n'), *found = strstr(line, "alloca ");
+    bool here = found && (!end || found < end);
+    sum = strncmp(line, "define", 6) == 0 ? 0 : sum + (here ? alloca_bytes(found) : 0);
+    ck_assert_msg(sum <= t.stack, "%" PRId64 " bytes: %.80s", sum, line);
+  }
+  return NULL;
+}
+
+START_TEST(small_stacks) {
+  kernel_cases c = {0};
+  kernel_add_all(&c);
+  status s = guard_run(stack_of_all, &c);
+  ck_assert_msg(!s, "%s", status_message(s));
+}
+END_TEST
+
 /* Which targets may call functions for which others: the vectors are as wide, no feature is missing. */
 static const struct {
   const char *triple, *cpu, *functions_triple, *functions_cpu;
@@ -153,6 +210,7 @@ int main(void) {
   tcase_set_timeout(t, 300);
   tcase_add_test(t, code);
   tcase_add_test(t, other_machines);
+  tcase_add_test(t, small_stacks);
   tcase_add_loop_test(t, includes, 0, N_PAIRS);
   return run_suite("emit-machines", t);
 }

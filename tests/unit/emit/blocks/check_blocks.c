@@ -230,7 +230,7 @@ static void nms_way(const sizes_case *k, arena *a, const emit_target *t, sizes_w
 
 static void twister_way(const sizes_case *k, arena *a, const emit_target *t, sizes_way *way) {
   (void)k, (void)a, (void)t;
-  *way = (sizes_way){.write = emit_twister_kernel, .phases = 1};
+  *way = (sizes_way){.write = emit_twister_kernel, .phases = 1, .scratch_bytes = emit_twister_scratch()};
 }
 
 START_TEST(special_kernels) {

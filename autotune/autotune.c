@@ -194,6 +194,12 @@ static void add_to_log(tuner *t, const decision *d, autotune_log_how how) {
   }
 }
 
+/* Decides a problem that is not timed: by a similar one, or by estimates. */
+static void decide_untimed(tuner *t, decision *d) {
+  decide_by_near(t, d);
+  add_to_log(t, d, AUTOTUNE_LOG_ESTIMATE);
+}
+
 /* --- deciding problems by timing --- */
 
 /* Returns how many configs of the same algorithm precede config k in the order of estimates. */
@@ -243,6 +249,7 @@ static int64_t fastest(uint32_t n, const autotune_config *configs, const double 
   return best;
 }
 
+/* A problem none of whose configs can be built and run is decided as if it were not to be timed. */
 static status decide_by_timing(tuner *t, decision *d) {
   bool full = t->tune == RT_TUNE_FULL, disturbed;
   double times[AUTOTUNE_MAX_CONFIGS];
@@ -259,13 +266,15 @@ static status decide_by_timing(tuner *t, decision *d) {
       text = arena_printf(t->arena, "%s%s%s=%.2f", text, *text ? "," : "", configs[k].name, times[k] * 1e-3);
     }
   }
-  t->result->n_timed++;
-  if (best >= 0) {
-    d->winner = numbers[best];
-    d->times = text;
-    d->how = "timed";
-    add_to_log(t, d, full ? AUTOTUNE_LOG_FULL : AUTOTUNE_LOG_FAST);
+  if (best < 0) {
+    decide_untimed(t, d);
+    return NULL;
   }
+  t->result->n_timed++;
+  d->winner = numbers[best];
+  d->times = text;
+  d->how = "timed";
+  add_to_log(t, d, full ? AUTOTUNE_LOG_FULL : AUTOTUNE_LOG_FAST);
   return NULL;
 }
 
@@ -294,8 +303,7 @@ static status time_all(tuner *t, uint32_t n, decision **open) {
     if (cost_of_timing(t, open[k]) > 0) {
       TRY(decide_by_timing(t, open[k]));
     } else {
-      decide_by_near(t, open[k]);
-      add_to_log(t, open[k], AUTOTUNE_LOG_ESTIMATE);
+      decide_untimed(t, open[k]);
     }
   }
   return NULL;

@@ -25,7 +25,10 @@ typedef struct fake {
   const char *cannot_run; /* why this machine cannot run what is built; NULL if it can */
   const rt_background *background;
   bool provisional;
+  const char *failing; /* the config whose runs fail after the first good_runs ones; NULL: none */
+  uint32_t good_runs;
   uint32_t built, alive, runs;
+  uint32_t runs_of[8]; /* for each of ways[] */
 } fake;
 
 struct autotune_trial {
@@ -89,7 +92,10 @@ static status build(void *data, arena *shared, const autotune_problem *p, const 
 
 static status run(autotune_trial *t) {
   uint64_t end = clock_nanoseconds() + (uint64_t)(t->way->microseconds * 1e3);
-  t->backend->runs++;
+  fake *f = t->backend;
+  f->runs++;
+  uint32_t runs = f->runs_of[t->way - f->ways]++;
+  CHECK_THAT(!f->failing || strcmp(f->failing, t->way->name) != 0 || runs < f->good_runs, STATUS_RESOURCE, "it fails");
   while (clock_nanoseconds() < end) {
   }
   return NULL;
@@ -241,8 +247,38 @@ START_TEST(where_nothing_can_be_built_the_estimate_stands) {
   fake f = {.n = 2, .ways = broken};
   autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
   ck_assert_uint_eq(f.built, 4);
+  ck_assert_uint_eq(r.n_timed, 0);
   ck_assert_str_eq(r.decisions[0].how, "estimate");
   ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
+  /* The log has the decision, so that the next compilation does not try in vain again. */
+  r = tune(&f, module_of(8), RT_TUNE_FAST);
+  ck_assert_uint_eq(f.built, 4);
+  ck_assert_str_eq(r.decisions[0].how, "log");
+  ck_assert_str_eq(r.decisions[0].instr->config, "a:1");
+}
+END_TEST
+
+/* A config that fails while it is timed, after it was built and warmed up, drops out, however fast it was. */
+START_TEST(a_config_fails_while_it_is_timed) {
+  fake f = {.n = N_WAYS, .ways = ways, .failing = "b:1", .good_runs = 5};
+  autotune_result r = tune(&f, module_of(8), RT_TUNE_FULL);
+  ck_assert_uint_eq(r.n_timed, 2);
+  ck_assert_str_eq(r.decisions[0].instr->config, "a:2");
+  ck_assert_str_eq(r.decisions[0].how, "timed");
+  ck_assert_ptr_null(strstr(r.decisions[0].times, "b:1="));
+}
+END_TEST
+
+/* Configs that are about equally fast take turns until each has run for long. */
+START_TEST(equal_configs_are_timed_equally) {
+  static const way equal[] = {
+      {"a:1", 1e6, 100, false, false, 0}, {"b:1", 1e6, 101, false, false, 0}, {"c:1", 1e6, 102, false, false, 0}};
+  enum { WARM_UP = 3, ENOUGH = 100 };
+  fake f = {.n = 3, .ways = equal};
+  (void)tune(&f, module_of(8), RT_TUNE_FULL);
+  for (int k = 0; k < 3; k++) {
+    ck_assert_msg(f.runs_of[k] > 2 * (WARM_UP + ENOUGH), "%s ran %u times", equal[k].name, f.runs_of[k]);
+  }
 }
 END_TEST
 
@@ -351,6 +387,8 @@ int main(void) {
   tcase_add_loop_test(c, other_sizes_find_what_won_by_its_name, 0, 2);
   tcase_add_test(c, nothing_is_timed_that_cannot_run);
   tcase_add_test(c, where_nothing_can_be_built_the_estimate_stands);
+  tcase_add_test(c, a_config_fails_while_it_is_timed);
+  tcase_add_test(c, equal_configs_are_timed_equally);
   tcase_add_test(c, what_is_decided_stays);
   tcase_add_loop_test(c, few_of_one_algorithm, 0, 2);
   tcase_add_loop_test(c, only_what_pays_is_timed, 0, 5);

@@ -55,9 +55,11 @@ typedef struct lone {
   uint32_t algorithm;
   arena *a;
   /* Set by run_alone. */
-  bool right;
+  bool right, built; /* built: false if the backend cannot build this algorithm; then nothing else but n_algorithms is
+                        set */
   uint32_t n_algorithms;
-  const char *how; /* the note of the last thunk with a note, on the verifier's arena */
+  const char *config; /* the config that computed the instruction, on the verifier's arena; "" if it has none */
+  const char *how;    /* the note of the last thunk with a note, on the verifier's arena */
 } lone;
 
 static hlo_module *outline_of(arena *a, const hlo_instr *i, const literal *operands, literal **inputs) {
@@ -79,6 +81,13 @@ static const char *how_of(arena *a, const rt_program *p) {
   return arena_strdup(a, how);
 }
 
+/* Returns the config that a backend has given to an instruction of the module, which has no more than one. */
+static const char *config_of(arena *a, const hlo_module *m) {
+  const char *config = "";
+  HLO_FOR_EACH(i, m->entry) { config = *i->config ? i->config : config; }
+  return arena_strdup(a, config);
+}
+
 static status run_alone(void *data) {
   lone *l = data;
   literal *inputs, *got = ARENA_NEW_N(l->a, literal, l->i->n_results + 1);
@@ -91,13 +100,20 @@ static status run_alone(void *data) {
   options.algorithm = l->algorithm;
   /* an algorithm that is chosen by its number need not be timed */
   options.tune = l->algorithm ? RT_TUNE_OFF : options.tune;
-  TRY(verify_make(l->v->o, &options, l->a, m, &e, &report));
+  status failed = verify_make(l->v->o, &options, l->a, m, &e, &report);
+  l->n_algorithms = report.n_algorithms;
+  if (l->algorithm && status_get_code(failed) == STATUS_UNSUPPORTED) {
+    status_free(failed);
+    return NULL;
+  }
+  TRY(failed);
   TRY(verify_run(l->v->o, e, inputs, NULL, NULL, l->a, got));
   verify_tolerance t = verify_tolerance_of(l->i, options.numerics.reduced_precision);
   verify_evaluation evaluation = {l->i, l->operands};
   TRY(verify_compare(l->a, &t, l->i->n_results, l->want, got, NULL, NULL, verify_move_instr, &evaluation, &differ, &d));
   l->right = !differ;
-  l->n_algorithms = report.n_algorithms;
+  l->built = true;
+  l->config = config_of(l->v->a, m);
   l->how = how_of(l->v->a, rt_executable_program(e));
   return NULL;
 }
@@ -111,6 +127,7 @@ static status try_alone(const verifier *v, const hlo_instr *i, const literal *op
                 .want = want,
                 .algorithm = algorithm,
                 .a = arena_create(arena_budget(v->a)),
+                .config = "",
                 .how = ""};
   status failed = guard_run(run_alone, out);
   arena_destroy(out->a);
@@ -123,6 +140,15 @@ static bool is_same(place x, place y) { return x.id == y.id && strcmp(x.computat
 
 static place place_of(const hlo_instr *i) { return (place){i->parent->name, i->id}; }
 
+static bool has_finding(const verifier *v, const hlo_instr *i) {
+  for (uint32_t k = 0; k < v->n_places; k++) {
+    if (is_same(v->places[k], place_of(i))) {
+      return true;
+    }
+  }
+  return false;
+}
+
 /* Finds out why i is wrong when it runs alone, and sets f->cause and f->why.  Tries one algorithm after the other: if
  * one gives right results, the cause is the chosen algorithm, otherwise the kernel. */
 static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const literal *want,
@@ -134,7 +160,7 @@ static status blame_algorithm(verifier *v, const hlo_instr *i, const literal *op
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
     n = one.n_algorithms;
-    if (n && one.right) {
+    if (n && one.built && one.right) {
       f->cause = VERIFY_ALGORITHM;
       f->why = arena_printf(v->a, "it is wrong alone, too, but right with '%s': its algorithm is wrong", one.how);
       return NULL;
@@ -170,10 +196,8 @@ static status find_cause(verifier *v, const hlo_instr *i, const literal *operand
 static status differs(void *data, const hlo_instr *i, const literal *operands, const literal *want, const rt_program *p,
                       const rt_thunk *t, const verify_difference *d) {
   verifier *v = data;
-  for (uint32_t k = 0; k < v->n_places; k++) {
-    if (is_same(v->places[k], place_of(i))) { /* the difference is known from another iteration of the loop */
-      return NULL;
-    }
+  if (has_finding(v, i)) { /* the difference is known from another iteration of the loop */
+    return NULL;
   }
   *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
   v->out->n_different++;
@@ -190,32 +214,63 @@ static status differs(void *data, const hlo_instr *i, const literal *operands, c
   return find_cause(v, i, operands, want, f);
 }
 
-/* The callback verify_lockstep.compared for verify_options.all_algorithms. */
+/* Notes that an algorithm is wrong alone. */
+static status add_wrong_algorithm(verifier *v, const hlo_instr *i, const literal *operands, const lone *one,
+                                  const char *why) {
+  v->out->n_different++;
+  if (v->out->n_findings == MOST_FINDINGS) {
+    return NULL;
+  }
+  verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
+  *f = (verify_finding){.cause = VERIFY_ALGORITHM,
+                        .node = arena_strdup(v->a, i->source),
+                        .instruction = hlo_instr_text(v->a, i),
+                        .thunk = "",
+                        .algorithm = one->how,
+                        .difference = "",
+                        .why = why};
+  *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
+  return write_alone(v, i, operands, f);
+}
+
+/* Configs by their names. */
+typedef struct names {
+  const char **items;
+  uint32_t n, cap;
+} names;
+
+/* Adds a name.  Returns false if it is there already. */
+static bool add_name(arena *a, names *all, const char *name) {
+  for (uint32_t k = 0; k < all->n; k++) {
+    if (strcmp(all->items[k], name) == 0) {
+      return false;
+    }
+  }
+  *ARENA_PUSH(a, all->items, all->n, all->cap) = name;
+  return true;
+}
+
+/* The callback verify_lockstep.compared for verify_options.all_algorithms.  In place of a config that it cannot build,
+ * a backend may take one that was tried already.  If the config that the program uses is wrong in the program, there is
+ * a finding for it. */
 static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
   verifier *v = data;
   lone one;
+  names tried = {0};
   uint32_t n = 1;
+  bool known = has_finding(v, i);
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
-    n = one.n_algorithms;
-    if (n == 0) { /* the instruction is not a contraction */
-      return NULL;
+    n = one.n_algorithms; /* 0 if the instruction is not a contraction */
+    if (!n || !one.built || !add_name(v->a, &tried, one.config)) {
+      continue;
     }
+    bool used = strcmp(one.config, i->config) == 0;
     v->out->n_algorithms++;
-    if (!one.right) {
-      v->out->n_different++;
-      if (v->out->n_findings < MOST_FINDINGS) {
-        verify_finding *f = ARENA_PUSH(v->a, v->out->findings, v->out->n_findings, v->cap_findings);
-        *f = (verify_finding){.cause = VERIFY_ALGORITHM,
-                              .node = arena_strdup(v->a, i->source),
-                              .instruction = hlo_instr_text(v->a, i),
-                              .thunk = "",
-                              .algorithm = one.how,
-                              .difference = "",
-                              .why = "this algorithm is wrong alone; the program uses another one"};
-        *ARENA_PUSH(v->a, v->places, v->n_places, v->cap_places) = (place){arena_strdup(v->a, i->parent->name), i->id};
-        TRY(write_alone(v, i, operands, f));
-      }
+    if (!one.right && !(used && known)) {
+      TRY(add_wrong_algorithm(v, i, operands, &one,
+                              used ? "this algorithm is wrong alone, but right in the program"
+                                   : "this algorithm is wrong alone; the program uses another one"));
     }
   }
   return NULL;

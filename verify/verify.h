@@ -66,7 +66,7 @@ typedef struct verify_report {
   /* the number of comparisons: an instruction in a loop counts each time that it runs */
   uint32_t n_instructions;
   uint32_t n_algorithms; /* with all_algorithms: how many configs of contractions were tried alone, the chosen ones
-                            included */
+                            included, but not those that the backend cannot build */
   uint32_t n_findings, n_different; /* n_different counts all differences; only the first few become findings */
   /* in the order in which the instructions ran, so the first finding is the one to look at first */
   verify_finding *findings;

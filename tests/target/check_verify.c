@@ -37,6 +37,7 @@ typedef enum fault { NO_FAULT, IN_KERNEL, IN_ALGORITHM, IN_PLACE, IN_PASS } faul
 
 static fault planted;
 static bool may_be_in_place, is_second_algorithm, tells_origins = true;
+static uint32_t unsupported; /* the number of the algorithm that cannot be built; 0: none */
 
 static bool lies_over_input(const rt_thunk *t) {
   for (uint32_t k = 0; k < t->n_inputs; k++) {
@@ -106,6 +107,7 @@ static status compile_faulty(struct hlo_module *m, const rt_compile_options *o, 
   options.origins = tells_origins ? o->origins : NULL;
   TRY(planted == IN_PASS ? change_module((hlo_module *)m, o) : NULL);
   TRY(sound->compiler->compile(m, &options, a, out, report));
+  CHECK_THAT(!unsupported || o->algorithm != unsupported, STATUS_UNSUPPORTED, "it cannot be built");
   (*out)->target = "faulty";
   return NULL;
 }
@@ -291,14 +293,37 @@ START_TEST(a_fault_is_named) {
 }
 END_TEST
 
-/* A wrong algorithm is found even though the program uses another one. */
-START_TEST(all_algorithms_are_tried) {
+static verify_report try_all(fault f, uint32_t without) {
   trial t = {.text = convolution, .all_algorithms = true, .a = arena_create(NULL)};
-  make_faulty(IN_ALGORITHM);
+  make_faulty(f);
+  unsupported = without;
   ck_assert_ptr_null(guard_run(verify, &t));
-  ck_assert_uint_gt(t.report.n_algorithms, 1);
-  ck_assert_uint_ge(t.report.n_different, t.report.n_algorithms - 1);
+  unsupported = 0;
   arena_destroy(t.a);
+  return t.report;
+}
+
+/* A wrong algorithm is found even though the program uses another one.  Each is found once, also the one that is wrong
+ * in the program. */
+START_TEST(all_algorithms_are_tried) {
+  verify_report r = try_all(IN_ALGORITHM, 0);
+  ck_assert_uint_gt(r.n_algorithms, 1);
+  ck_assert_uint_ge(r.n_different, r.n_algorithms - 1);
+  ck_assert_uint_eq(try_all(IN_KERNEL, 0).n_different, r.n_algorithms);
+}
+END_TEST
+
+/* Algorithms that the backend cannot build are passed over.  An algorithm may have several numbers, since it takes the
+ * place of others that the backend cannot build. */
+START_TEST(some_algorithms_cannot_be_built) {
+  uint32_t all = try_all(NO_FAULT, 0).n_algorithms, without = 0;
+  for (uint32_t k = 1; k <= 2 * all; k++) {
+    verify_report r = try_all(NO_FAULT, k);
+    ck_assert(r.n_algorithms == all || r.n_algorithms == all - 1);
+    ck_assert_uint_eq(r.n_different, 0);
+    without += r.n_algorithms < all;
+  }
+  ck_assert_uint_gt(without, 0);
 }
 END_TEST
 
@@ -342,6 +367,7 @@ int main(void) {
   tcase_add_loop_test(c, nothing_is_found_where_nothing_is_wrong, 0, N_BACKENDS * N_RIGHT);
   tcase_add_loop_test(c, a_fault_is_named, 0, N_FAULTS);
   tcase_add_test(c, all_algorithms_are_tried);
+  tcase_add_test(c, some_algorithms_cannot_be_built);
   tcase_add_test(c, sources_are_those_of_what_is_computed);
   tcase_add_test(c, a_backend_must_tell_what_its_thunks_compute);
   return run_suite("verify", c);

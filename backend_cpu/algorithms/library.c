@@ -70,7 +70,8 @@ static int64_t whole_parts(const cpu_contraction *c, int64_t wanted) {
   int64_t parts = needed > (double)wanted ? (int64_t)fmin(needed, CPU_MAX_PARTS) : wanted;
   parts = axis < 0 || parts < 1 ? 1 : parts < dims[axis] ? parts : dims[axis];
   parts = parts < CPU_MAX_PARTS ? parts : CPU_MAX_PARTS;
-  while (c->g.op == CPU_MATMUL && axis == 2 && dims[2] % parts) { /* all parts of the weights must have one format */
+  bool packed_columns = c->g.op == CPU_MATMUL && axis == 2 && c->g.packed;
+  while (packed_columns && dims[2] % parts) { /* all parts of packed weights must have one format */
     parts--;
   }
   return parts;
@@ -95,14 +96,14 @@ static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }
 
-/* Chooses the number of parts into which the call is divided: up to two for each thread, so that a thread that is done
- * can take over parts of others, but only as many as are worth starting threads for.  If there are more parts than
- * threads, their number is a multiple of the number of threads where the shape allows it. */
-static int64_t choose_parts(const cpu_problem *p, const cpu_contraction *c) {
+/* Returns the number of parts into which the call should be divided: up to two for each thread, so that a thread that
+ * is done can take over parts of others, but only as many as are worth starting threads for.  If there are more parts
+ * than threads, their number is a multiple of the number of threads where the shape allows it. */
+static int64_t wanted_parts(const cpu_problem *p, const cpu_contraction *c) {
   int64_t threads = p->options.threads, most = threads > 2 ? 2 * threads : threads == 2 ? 4 : 1;
   double worth = work_of(p, c) / part_nanoseconds;
   int64_t wanted = worth < (double)most ? (int64_t)worth : most;
-  return whole_parts(c, wanted > threads ? wanted - wanted % threads : wanted);
+  return wanted > threads ? wanted - wanted % threads : wanted;
 }
 
 /* --- the algorithm --- */
@@ -135,19 +136,20 @@ static bool is_small(const cpu_problem *p) {
   return p->multiplications < CPU_SMALL_CONTRACTION && emit_supports(p->instr, NULL);
 }
 
-/* Lists configs that divide the call into parts: first into as many as choose_parts prefers, then into other numbers
- * that may be faster. */
+/* Lists configs that divide the call into parts: first into as many as wanted_parts prefers or the shape allows, then
+ * into other numbers that may be faster. */
 static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
-  double estimate = call_nanoseconds + cpu_time_on_threads(work_of(p, &library->c), p->options.threads);
-  int64_t best = choose_parts(p, &library->c);
+  int64_t wanted = wanted_parts(p, &library->c), best = whole_parts(&library->c, wanted);
+  int64_t threads = best < wanted && best < p->options.threads ? best : p->options.threads; /* that have a part */
+  double estimate = call_nanoseconds + cpu_time_on_threads(work_of(p, &library->c), (uint32_t)threads);
   add_config(best, estimate, false, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->options.threads && n + 1 < room; parts *= 2) {
     int64_t possible = whole_parts(&library->c, parts);
     bool idle = possible < (int64_t)p->options.threads && possible < best;
     add_config(possible, estimate * (idle ? 1.5 : 1.1), idle, &n, out);
   }
-  add_config(1, estimate * p->options.threads, best > 1, &n, out); /* one part can always be built */
+  add_config(1, estimate * (double)threads, best > 1, &n, out); /* one part can always be built */
   return n;
 }
 

@@ -97,11 +97,17 @@ static const char odd_blocks[] =
     "%u = broadcast(%b) {dimensions=[2]} : f32[15,35,528]\n"
     "%v = multiply(%c, %u) : f32[15,35,528]\n%f = reshape(%v) : f32[525,528]\n";
 
+/* Weights that are computed, so that no library packs them. */
+static const char negated[] = "%f = negate(%w) : f32[512,997]\n";
+
 static const row rows[] = {
     {"dot", "f32[37,64]", "f32[64,48]", "f32[37,48]", DOT("0"), NULL, NULL},
     {"dot, transposed weights", "f32[64,96]", "f32[80,96]", "f32[64,80]", DOT("1"), relu, NULL},
     {"dot, residual", "f32[50,200]", "f32[200,67]", "f32[50,67]", DOT("0"), sum_relu, NULL},
     {"dot of one row", "f32[1,512]", "f32[512,100]", "f32[1,100]", DOT("0"), relu, NULL},
+    {"dot of one row, prime", "f32[1,512]", "f32[512,997]", "f32[1,997]", DOT("0"), relu, NULL},
+    {"dot of one row, prime, computed weights", "f32[1,512]", "f32[512,997]", "f32[1,997]", SMALL_DOT("0"), relu,
+     negated},
     {"dot of one column", "f32[300,512]", "f32[512,1]", "f32[300,1]", DOT("0"), NULL, NULL},
     {"1x1", "f32[1,9,11,48]", "f32[72,48,1,1]", "f32[1,9,11,72]", CONV("1,1", "0,0", "1,1", "1"), sum_relu, NULL},
     {"1x1, batch", "f32[3,7,7,64]", "f32[32,64,1,1]", "f32[3,7,7,32]", CONV("1,1", "0,0", "1,1", "1"), relu, NULL},

@@ -325,6 +325,52 @@ START_TEST(choices) {
 }
 END_TEST
 
+/* --- which shifts tensor cores take --- */
+
+/* A condition, the shift that it chooses from the maximum %m0 and from zeros, and whether the shift is known to be the
+ * maximum wherever that is finite.  Only then no exponential is more than 1, and each fits f16. */
+static const struct {
+  const char *condition, *chosen;
+  bool takes;
+} shifts[] = {
+    {"compare(%m0, %lowk) {comparison=eq}", "%zero, %m0", true},
+    {"compare(%lowk, %m0) {comparison=eq}", "%zero, %m0", true},
+    {"compare(%m0, %lowk) {comparison=ne}", "%m0, %zero", true},
+    {"is-finite(%m0)", "%m0, %zero", true},
+    {"is-finite(%m0)", "%zero, %m0", false},
+    {"compare(%m0, %lowk) {comparison=eq}", "%m0, %zero", false},
+    {"compare(%m0, %lowk) {comparison=ne}", "%zero, %m0", false},
+    {"compare(%m0, %lowk) {comparison=gt}", "%m0, %zero", false},
+    {"compare(%m0, %zero) {comparison=ne}", "%m0, %zero", false},
+    {"is-finite(%other)", "%m0, %zero", false},
+    {"compare(%other, %lowk) {comparison=ne}", "%m0, %zero", false},
+};
+
+START_TEST(shift_is_the_maximum) {
+  sizes_cases c = {0};
+  hlo_attention a;
+  emit_target t;
+  const hlo_computation *entry =
+      sizes_add_text(
+          &c, TEXT("(%%q: f16[n,16], %%k: f16[m,16], %%v: f16[m,16], %%other: f16[n]) {\n"
+                   "%%x = dot(%%q, %%k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f16[n,m]\n"
+                   "%%low = constant() {value=f16[] -inf} : f16[]\n%%lowk = broadcast(%%low) {dimensions=[]} : f16[n]\n"
+                   "%%c0 = constant() {value=f16[] 0} : f16[]\n%%zero = broadcast(%%c0) {dimensions=[]} : f16[n]\n"
+                   "%%m0 = reduce(%%x) {dimensions=[1], reducer=maximum} : f16[n]\n%%on = %s : pred[n]\n"
+                   "%%mx = select(%%on, %s) : f16[n]\n%%mb = broadcast(%%mx) {dimensions=[0]} : f16[n,m]\n"
+                   "%%d = subtract(%%x, %%mb) : f16[n,m]\n%%e = exponential(%%d) : f16[n,m]\n"
+                   "%%s = reduce(%%e) {dimensions=[1], reducer=add} : f16[n]\n"
+                   "%%sb = broadcast(%%s) {dimensions=[0]} : f16[n,m]\n%%p = divide(%%e, %%sb) : f16[n,m]\n"
+                   "%%pv = dot(%%p, %%v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f16[n,16]\n"
+                   "return %%pv\n}",
+                   shifts[_i].condition, shifts[_i].chosen))
+          ->entry;
+  ASSERT_OK(emit_target_nvptx(kernel_arena, "sm_80", &t));
+  ck_assert(hlo_find_attention(entry->roots[0].def, 0, &a));
+  ck_assert_int_eq(emit_takes_mma_attention(&t, &a), shifts[_i].takes);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("block-attention");
   tcase_add_checked_fixture(t, sizes_setup_with_kernels, sizes_teardown_with_kernels);
@@ -337,5 +383,6 @@ int main(void) {
   tcase_add_loop_test(t, masked_rows, 0, TILES);
   tcase_add_loop_test(t, orders, 0, 6);
   tcase_add_test(t, choices);
+  tcase_add_loop_test(t, shift_is_the_maximum, 0, sizeof shifts / sizeof *shifts);
   return run_suite("block-attention", t);
 }

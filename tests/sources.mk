@@ -25,7 +25,6 @@ check_programs = \
 	tests/target/check_checked_runs \
 	tests/target/check_dynamic_m \
 	tests/target/check_exact \
-	tests/target/check_library \
 	tests/target/check_machines \
 	tests/target/check_operations \
 	tests/target/check_own_kernels \
@@ -37,7 +36,9 @@ check_programs = \
 	tests/target/check_verify \
 	tests/unit/autotune/check_autotune \
 	tests/unit/autotune/check_log \
+	tests/unit/backend_cpu/check_contraction \
 	tests/unit/backend_cpu/check_exec_target \
+	tests/unit/backend_cpu/check_library \
 	tests/unit/backend_gpu/check_attention \
 	tests/unit/backend_gpu/check_contraction \
 	tests/unit/backend_gpu/check_cuda \
@@ -334,6 +335,7 @@ hlo_tests = \
 	tests/hlo/qdq_fusion/pool.hlo \
 	tests/hlo/qdq_fusion/refused.hlo \
 	tests/hlo/qdq_fusion/symbols.hlo \
+	tests/hlo/qdq_fusion/transpose.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
 	tests/hlo/reduce_fusion/variance.hlo \
 	tests/hlo/row_fusion/columns.hlo \
@@ -822,6 +824,7 @@ tests_files = \
 	tests/hlo/qdq_fusion/pool.expected \
 	tests/hlo/qdq_fusion/refused.expected \
 	tests/hlo/qdq_fusion/symbols.expected \
+	tests/hlo/qdq_fusion/transpose.expected \
 	tests/hlo/reduce_fusion/softmax.expected \
 	tests/hlo/reduce_fusion/variance.expected \
 	tests/hlo/row_fusion/columns.expected \
@@ -1000,8 +1003,6 @@ tests_target_check_dynamic_m_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_dynamic_m_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_exact_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_exact_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_target_check_library_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_target_check_library_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_machines_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_machines_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_operations_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -1024,8 +1025,12 @@ tests_unit_autotune_check_autotune_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS
 tests_unit_autotune_check_autotune_LDADD = $(LIBS_OF_AUTOTUNE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_autotune_check_log_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_autotune_check_log_LDADD = $(LIBS_OF_AUTOTUNE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_cpu_check_contraction_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_cpu_check_contraction_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_cpu_check_exec_target_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_cpu_check_exec_target_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_cpu_check_library_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_cpu_check_library_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_contraction_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -173,7 +173,7 @@ START_TEST(named) {
 END_TEST
 
 /* Symbols of the compiler are none of the model's dimensions, whichever comes first, and are the same in each call. */
-START_TEST(own) {
+START_TEST(own_symbols) {
   dim model = dim_named(table, "h.m"), own = dim_own(table, "h.m"), text = dim_symbol(table, "n.m");
   ck_assert(own != model && own == dim_own(table, "h.m"));
   ck_assert_str_eq(print(own), "h.m.1");
@@ -474,7 +474,7 @@ int main(void) {
   tcase_set_timeout(all, 120);
   tcase_add_loop_test(all, canonical_text, 0, sizeof canonical / sizeof *canonical);
   tcase_add_test(all, named);
-  tcase_add_test(all, own);
+  tcase_add_test(all, own_symbols);
   tcase_add_test(all, nameless);
   tcase_add_loop_test(all, refused, 0, sizeof bad / sizeof *bad);
   tcase_add_test(all, hostile_text);

@@ -63,10 +63,10 @@ START_TEST(doubled_sizes_are_not_pinned) {
 }
 END_TEST
 
-/* Adds an input z of one dimension, which is called `dim`, and the output -z. */
-static void add_other(Onnx__ModelProto *m, const char *dim) {
+/* Adds an input z of one dimension, which is called `name`, and the output -z. */
+static void add_other(Onnx__ModelProto *m, const char *name) {
   add_input(m, "z", "f32[0]:");
-  m->graph->input[m->graph->n_input - 1]->type->tensor_type->shape->dim[0]->dim_param = arena_strdup(memory, dim);
+  m->graph->input[m->graph->n_input - 1]->type->tensor_type->shape->dim[0]->dim_param = arena_strdup(memory, name);
   graph_node(memory, m->graph, "Neg", "z", "-z");
   PB_ADD(memory, m->graph->output, m->graph->n_output, new_value(memory, "-z"));
 }

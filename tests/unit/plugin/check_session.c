@@ -308,14 +308,14 @@ START_TEST(shown_names_of_dims) {
   static const char *const own[] = {"a-b", "a b", "a_b.3"};
   for (int k = 0; k < 3; k++) {
     session *none;
-    const compiler_dim dim = {own[k], 2};
+    const compiler_dim given = {own[k], 2};
     ASSERT_FAILS(session_open(session_case_path, NULL, 0,
-                              &(session_options){.backend = "ref", .dims = &dim, .n_dims = 1}, &none),
+                              &(session_options){.backend = "ref", .dims = &given, .n_dims = 1}, &none),
                  STATUS_INVALID_ARGUMENT, "the model's named dimensions are: a_b, a_b.1, a_b.2");
   }
-  compiler_dim dims[] = {{"a_b.2", 4}, {"a_b", 2}, {"a_b.1", 3}};
+  compiler_dim shown[] = {{"a_b.2", 4}, {"a_b", 2}, {"a_b.1", 3}};
   session *s =
-      session_case_open_with(session_case_path, (session_options){.backend = "ref", .dims = dims, .n_dims = 3});
+      session_case_open_with(session_case_path, (session_options){.backend = "ref", .dims = shown, .n_dims = 3});
   const session_program *c;
   ASSERT_OK(session_compile(s, &(session_inputs){0}, &c));
   ck_assert(shape_equal(&c->program->params[0].shape, &(shape){.type = DTYPE_F32, .rank = 3, .dims = {2, 3, 4}}));

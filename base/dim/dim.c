@@ -164,10 +164,16 @@ static dim multiply_polynomials(dim_table *t, dim a, dim b) {
   return poly_close(t, &product);
 }
 
+static dim multiply_constants(int64_t a, int64_t b) {
+  int64_t product;
+  bool large = a > DIM_MAX || b > DIM_MAX || __builtin_mul_overflow(a, b, &product) || product > DIM_MAX;
+  return large ? DIM_OVERFLOW : product;
+}
+
 /* Sizes of arrays are multiplied over and over, so the last products are kept. */
 static dim multiply(dim_table *t, dim a, dim b) {
-  if (a == 1 || b == 1) {
-    return a == 1 ? b : a;
+  if (dim_is_const(a) && dim_is_const(b)) {
+    return multiply_constants(a, b);
   }
   dim_product *known = &t->products[((uint64_t)a * 31 + (uint64_t)b) % DIM_PRODUCTS];
   if (known->a != a || known->b != b) {

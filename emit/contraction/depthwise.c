@@ -5,7 +5,6 @@
 
 #include "emit/contraction/depthwise_internal.h"
 #include "emit/llvm/arithmetic.h"
-#include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "emit/llvm/number.h"
 #include "emit/kernel/writer.h"
@@ -17,7 +16,7 @@ typedef struct depthwise {
   hlo_value convolution; /* the value from which the epilogue starts */
   depthwise_code code;   /* its `vectors` are those of the tile that is being written */
   LLVMValueRef x, weights;
-  LLVMValueRef tile; /* memory on the stack for a tile's sums if the epilogue is a loop; NULL if it is not */
+  LLVMValueRef tile; /* memory for a tile's sums if the epilogue that is written is a loop; otherwise NULL */
   bool overlaps; /* whether elements of results may be computed twice; this is so if no result overwrites an operand */
 } depthwise;
 

@@ -161,8 +161,6 @@ emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows
 
 /* --- the steps of the grid: void f(record, begin, end) --- */
 
-enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
-
 /* Returns the first row of part number `part`. */
 static LLVMValueRef first_row_of(const emit_ir *w, LLVMValueRef record, LLVMValueRef part) {
   LLVMValueRef rows = emit_record_number(w, record, DEPTHWISE_OUT_ROWS);
@@ -187,15 +185,8 @@ static void write_step(const emit_ir *w, LLVMValueRef record, LLVMValueRef step)
 }
 
 static void write_steps(emit_ir *w, const void *data) {
-  LLVMValueRef p[STEPS_PARAMETERS];
   (void)data;
-  LLVMGetParams(w->function, p);
-  emit_divide_plainly(w);
-  emit_loop l;
-  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
-  write_step(w, p[STEPS_RECORD], l.iv);
-  emit_loop_end(w, &l, NULL);
-  LLVMBuildRetVoid(w->builder);
+  emit_write_steps(w, write_step);
 }
 
 const emit_shared depthwise_steps = {"depthwise_steps", EMIT_STEPS_TYPES, write_steps, NULL};

@@ -90,7 +90,7 @@ static void add_all_depthwise(const emit_ir *w) {
 
 void emit_write_precompiled(emit_module *m) {
   const emit_ir *w = emit_module_ir_of(m);
-  add_function(w, emit_run_plan);
+  add_function(w, emit_run_table);
   add_function(w, emit_macro_steps);
   add_function(w, depthwise_steps);
   add_function(w, winograd_transform_steps);

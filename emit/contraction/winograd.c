@@ -1,7 +1,6 @@
-/* winograd.c - the kernels of winograd.h: which range of the grid runs which transforms and products, and the layout
- * of the memory between them. */
+/* winograd.c - the kernels of winograd.h: their records and epilogues, kernels that only multiply, and the layout of
+ * the memory between them. */
 #include "emit/contraction/winograd_internal.h"
-#include "emit/kernel/execution.h"
 
 static dim v_elements(const winograd *g) { return dim_mul(table(g), emit_winograd_products(g->p), g->p->v_plane); }
 
@@ -73,14 +72,20 @@ static void put_sizes(const winograd *g, emit_shared_kernel *record) {
   emit_put_number(record, WINOGRAD_SLAB, p->slab / emit_winograd_panel(p));
   emit_put_number(record, WINOGRAD_BLOCK, p->block);
   emit_put_number(record, WINOGRAD_PERIOD, winograd_period(p));
-  emit_put_size(record, WINOGRAD_ALL_TILES, emit_winograd_all_tiles(table(g), p));
-  emit_put_size(record, WINOGRAD_M_START, v_elements(g));
-  emit_put_size(record, WINOGRAD_PARTS, emit_winograd_count_parts(table(g), p));
-  emit_put_size(record, WINOGRAD_PART_ELEMENTS, dim_add(table(g), v_elements(g), m_elements(g)));
 }
 
 /* The steps of a kernel, which decide what its record must have (bits). */
 enum { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 };
+
+static void put_grid(const winograd *g, emit_shared_kernel *record) {
+  if (g->p->phased) {
+    emit_put_size(record, WINOGRAD_M_START, v_elements(g));
+  } else {
+    emit_put_size(record, WINOGRAD_ALL_TILES, emit_winograd_all_tiles(table(g), g->p));
+    emit_put_size(record, WINOGRAD_PARTS, emit_winograd_count_parts(table(g), g->p));
+    emit_put_size(record, WINOGRAD_PART_ELEMENTS, dim_add(table(g), v_elements(g), m_elements(g)));
+  }
+}
 
 static void put_function(const winograd *g, emit_shared_kernel *record, int entry, emit_shared f) {
   emit_put(record, entry, emit_shared_function(g->ir, &f));
@@ -93,6 +98,7 @@ static void write_shared(const winograd *g, int work, const emit_shared *steps) 
   emit_shared_kernel record;
   emit_shared_kernel_begin(&record, g->w, WINOGRAD_ENTRIES);
   put_sizes(g, &record);
+  put_grid(g, &record);
   emit_put_buffer(&record, WINOGRAD_X, g->x_buffer);
   emit_put_buffer(&record, WINOGRAD_U, (uint32_t)g->p->weights);
   emit_put_buffer(&record, WINOGRAD_SCRATCH, g->scratch_buffer);
@@ -149,7 +155,9 @@ static void write_on_the_fly(const winograd *g, LLVMValueRef v, LLVMValueRef m, 
   g->w->info->grid = p->workers;
 }
 
-static void write_multiplication(const winograd *g) {
+static void write_multiplication(winograd *g) {
+  emit_divide_plainly(g->ir); /* it divides only a few times for each panel */
+  g->u = emit_writer_buffer(g->w, (uint32_t)g->p->weights);
   LLVMValueRef v = emit_writer_buffer(g->w, g->scratch_buffer), m = address(g, v, size(g, v_elements(g)));
   if (g->p->on_the_fly) {
     write_on_the_fly(g, v, m, address(g, m, size(g, m_elements(g))));
@@ -160,7 +168,7 @@ static void write_multiplication(const winograd *g) {
 
 /* Writes a phase: the transform, the multiplication, or the transform back with the epilogue.  The steps of the grid of
  * the first and the last one are tiles. */
-static void write_phase(const winograd *g, uint32_t phase) {
+static void write_phase(winograd *g, uint32_t phase) {
   if (phase == 1) {
     write_multiplication(g);
     return;
@@ -184,28 +192,6 @@ static double cost_of(dim_table *t, const emit_winograd *p, uint32_t phase) {
   return p->phased ? costs[phase] : costs[0] + costs[1] + costs[2];
 }
 
-static hlo_value find_convolution(const hlo_instr *i) {
-  if (i->op == HLO_CONVOLUTION) {
-    return hlo_result((hlo_instr *)i, 0);
-  }
-  hlo_instr *k = hlo_callee(i, 0)->first;
-  while (k->op != HLO_CONVOLUTION) {
-    k = k->next;
-  }
-  return hlo_result(k, 0);
-}
-
-/* Returns which operand of i the convolution reads as v: i is the convolution itself or the fusion around it. */
-static uint32_t operand_of(const hlo_instr *i, hlo_value v) {
-  if (i->op == HLO_CONVOLUTION) {
-    return 0;
-  }
-  while (v.def->op == HLO_RESHAPE) {
-    v = v.def->operands[0];
-  }
-  return (uint32_t)hlo_int(v.def, HLO_ATTR_INDEX);
-}
-
 /* Returns the number of lanes of vectors over n elements, at most `lanes`.  The last vector may overlap the one before
  * it, unless `exact` demands that vectors divide n. */
 static int lanes_for(int64_t n, int64_t lanes, bool exact) {
@@ -220,8 +206,7 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   emit_writer w;
   emit_winograd p = *chosen;
   TRY(emit_writer_begin(&w, m, name, i, options, 1, info));
-  emit_divide_plainly(w.e.w); /* the kernel divides only a few times for each tile */
-  winograd g = {.w = &w, .p = &p, .ir = w.e.w, .convolution = find_convolution(i)};
+  winograd g = {.w = &w, .p = &p, .ir = w.e.w, .convolution = hlo_result((hlo_instr *)emit_contraction_of(i), 0)};
   emit_winograd_set_sizes(g.convolution.def, &p);
   bool shared = false;
   for (uint32_t k = 0; k < w.n_results; k++) {
@@ -229,9 +214,8 @@ status emit_winograd_kernel(emit_module *m, const char *name, const hlo_instr *i
   }
   g.lanes[0] = lanes_for(p.channels, p.lanes, false);
   g.lanes[1] = lanes_for(p.outputs, p.lanes, shared);
-  g.x_buffer = operand_of(i, g.convolution.def->operands[0]);
+  g.x_buffer = emit_writer_operand_number(&w, g.convolution.def->operands[0]);
   g.scratch_buffer = i->n_operands + i->n_results;
-  g.u = emit_writer_buffer(&w, (uint32_t)p.weights);
   if (p.phased) {
     write_phase(&g, phase);
   } else {

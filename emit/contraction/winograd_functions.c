@@ -1,5 +1,5 @@
 /* winograd_functions.c - the functions that the kernels of all of Winograd's convolutions share: the transforms of many
- * tiles, and the fused schedule. */
+ * tiles, the fused schedule, and the steps of the grid. */
 #include "emit/contraction/winograd_internal.h"
 
 /* A function that is being written, and its record. */
@@ -106,17 +106,15 @@ static void write_transform(emit_ir *w, const void *data) {
 
 static const emit_shared transform = {"winograd_transform", "piip", write_transform, NULL};
 
-enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
-
 static void write_transform_steps(emit_ir *w, const void *data) {
   writing g;
-  LLVMValueRef p[STEPS_PARAMETERS];
+  LLVMValueRef p[EMIT_STEPS_PARAMETERS];
   (void)data;
   begin_body(&g, w, p);
   LLVMValueRef v =
-      after(&g, pointer_of(&g, WINOGRAD_SCRATCH), emit_mul(w, p[STEPS_BEGIN], number_of(&g, WINOGRAD_V_ROW)));
-  LLVMValueRef n = emit_sub(w, p[STEPS_END], p[STEPS_BEGIN]);
-  emit_call_shared(w, &transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, p[STEPS_BEGIN], n, v});
+      after(&g, pointer_of(&g, WINOGRAD_SCRATCH), emit_mul(w, p[EMIT_STEPS_BEGIN], number_of(&g, WINOGRAD_V_ROW)));
+  LLVMValueRef n = emit_sub(w, p[EMIT_STEPS_END], p[EMIT_STEPS_BEGIN]);
+  emit_call_shared(w, &transform, (LLVMValueRef[TRANSFORM_PARAMETERS]){g.record, p[EMIT_STEPS_BEGIN], n, v});
   LLVMBuildRetVoid(w->builder);
 }
 
@@ -172,14 +170,14 @@ static const emit_shared finish = {"winograd_finish", "piiiip", write_finish, NU
 
 static void write_finish_steps(emit_ir *w, const void *data) {
   writing g;
-  LLVMValueRef p[STEPS_PARAMETERS];
+  LLVMValueRef p[EMIT_STEPS_PARAMETERS];
   (void)data;
   begin_body(&g, w, p);
-  LLVMValueRef at = emit_mul(w, p[STEPS_BEGIN], number_of(&g, WINOGRAD_M_ROW));
+  LLVMValueRef at = emit_mul(w, p[EMIT_STEPS_BEGIN], number_of(&g, WINOGRAD_M_ROW));
   LLVMValueRef m = after(&g, pointer_of(&g, WINOGRAD_SCRATCH), emit_add(w, at, number_of(&g, WINOGRAD_M_START)));
   LLVMValueRef arguments[FINISH_PARAMETERS] = {g.record,
-                                               p[STEPS_BEGIN],
-                                               emit_sub(w, p[STEPS_END], p[STEPS_BEGIN]),
+                                               p[EMIT_STEPS_BEGIN],
+                                               emit_sub(w, p[EMIT_STEPS_END], p[EMIT_STEPS_BEGIN]),
                                                emit_i64(w, 0),
                                                number_of(&g, WINOGRAD_OUTPUTS),
                                                m};
@@ -254,11 +252,11 @@ static LLVMValueRef first_tile_of(const writing *g, LLVMValueRef part) {
 
 static void write_fused_steps(emit_ir *w, const void *data) {
   writing g;
-  LLVMValueRef p[STEPS_PARAMETERS];
+  LLVMValueRef p[EMIT_STEPS_PARAMETERS];
   emit_loop l;
   (void)data;
   begin_body(&g, w, p);
-  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
+  emit_loop_begin(w, &l, p[EMIT_STEPS_BEGIN], p[EMIT_STEPS_END], 1, false, 0, NULL);
   LLVMValueRef elements = emit_mul(w, l.iv, number_of(&g, WINOGRAD_PART_ELEMENTS));
   write_blocks(&g, first_tile_of(&g, l.iv), first_tile_of(&g, emit_add(w, l.iv, emit_i64(w, 1))),
                after(&g, pointer_of(&g, WINOGRAD_SCRATCH), elements));

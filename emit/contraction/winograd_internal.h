@@ -17,7 +17,7 @@ typedef struct winograd {
   const emit_ir *ir;
   hlo_value convolution; /* the value from which the epilogue starts */
   uint32_t x_buffer, scratch_buffer;
-  LLVMValueRef u; /* the address of the packed weights */
+  LLVMValueRef u; /* the address of the packed weights, for a kernel that only multiplies */
   int lanes[2];   /* the lanes of vectors along the channels and along the outputs */
 } winograd;
 
@@ -165,10 +165,10 @@ enum {
   WINOGRAD_BLOCK,
   WINOGRAD_PERIOD, /* winograd_period */
   WINOGRAD_SCRATCH,
+  WINOGRAD_M_START, /* if the steps are separate kernels: the element of scratch memory at which M begins */
+  /* If they are not: the number of all tiles, that of the parts into which they are divided, and how many elements of
+   * scratch memory a part has for V and M. */
   WINOGRAD_ALL_TILES,
-  /* In scratch memory: the element at which M begins, if the steps are separate kernels; the number of parts of the
-   * tiles, and the elements that each has for V and M, if they are not. */
-  WINOGRAD_M_START,
   WINOGRAD_PARTS,
   WINOGRAD_PART_ELEMENTS,
   WINOGRAD_ENTRIES

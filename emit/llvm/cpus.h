@@ -17,8 +17,8 @@ typedef struct emit_arch {
   const char *baseline; /* the features of the least CPU that LLVM does not know from its name: "+m,+f,..." or "" */
   emit_family family;
   int pointer_bits;
-  /* The assembler text that sets the static chain to the address of a symbol, for which it has a %s, and after which
-   * "jmp" jumps; NULL where no such text is written (trampoline.h). */
+  /* Assembler text that loads the address of the symbol %s into the register of the static chain.  NULL means that no
+   * trampolines are written for the architecture (trampoline.h). */
   const char *static_chain;
 } emit_arch;
 

@@ -68,14 +68,11 @@ static const char *name_for(const emit_ir *w, const emit_shared *f, const char *
   return arena_printf(w->arena, "%s_%016llx", f->name, (unsigned long long)hash_bytes(target, strlen(target), 0));
 }
 
-/* Gives the function that was just added for f its attributes. */
-static LLVMValueRef mark_parameters(const emit_ir *w, const emit_shared *f, LLVMValueRef function) {
+/* Marks the static chain of the function that was just added for f, if it has one. */
+static void mark_parameters(const emit_ir *w, const emit_shared *f, LLVMValueRef function) {
   if (strchr(f->parameters, 'c')) {
-    emit_ir own = *w;
-    own.function = function;
-    emit_mark_static_chain(&own);
+    emit_mark_static_chain(w, function);
   }
-  return function;
 }
 
 /* Returns f as one of the functions that are there when the code runs, or NULL if it is none of them. */
@@ -86,14 +83,19 @@ static LLVMValueRef find_precompiled(const emit_ir *w, const emit_shared *f) {
     return NULL;
   }
   LLVMValueRef found = LLVMGetNamedFunction(w->module, name);
-  return found ? found : mark_parameters(w, f, LLVMAddFunction(w->module, name, emit_shared_type(w, f->parameters)));
+  if (!found) {
+    found = LLVMAddFunction(w->module, name, emit_shared_type(w, f->parameters));
+    mark_parameters(w, f, found);
+  }
+  return found;
 }
 
 static LLVMValueRef add_shared(const emit_ir *w, const emit_shared *f, const char *name) {
   LLVMBasicBlockRef caller = emit_here(w);
   emit_ir own = *w;
   own.watch = NULL;
-  own.function = mark_parameters(w, f, emit_add_internal_function(w, name, emit_shared_type(w, f->parameters)));
+  own.function = emit_add_internal_function(w, name, emit_shared_type(w, f->parameters));
+  mark_parameters(w, f, own.function);
   LLVMPositionBuilderAtEnd(w->builder, emit_block(&own, "entry"));
   f->body(&own, f->data);
   if (caller) {

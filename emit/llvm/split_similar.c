@@ -329,9 +329,9 @@ static LLVMValueRef add_function(emit_ir *w, LLVMValueRef from, bool divides_by_
   types[n++] = w->ptr;
   LLVMValueRef f = emit_add_internal_function(w, "similar", LLVMFunctionType(LLVMGetReturnType(old), types, n, false));
   copy_attributes(w, from, f);
-  w->function = f;
-  emit_mark_static_chain(w);
+  emit_mark_static_chain(w, f);
   if (divides_by_variable) {
+    w->function = f;
     emit_divide_plainly(w);
   }
   return f;
@@ -382,9 +382,7 @@ static void take_constants_out(emit_ir *w, const group *g, const body *m) {
   for (uint32_t k = 0; k < g->n_holes; k++) {
     LLVMSetOperand(m->instrs[g->holes[k].instr], g->holes[k].operand, values[g->holes[k].argument]);
   }
-  LLVMValueRef data = emit_constant_data(w, record, "constants");
-  LLVMSetLinkage(data, LLVMInternalLinkage); /* a trampoline's text refers to its name */
-  write_call(w, m->function, to, data);
+  write_call(w, m->function, to, emit_static_chain(emit_constant_data(w, record, "constants")));
 }
 
 /* --- groups --- */
@@ -416,7 +414,7 @@ void emit_split_similar(emit_ir *w) {
   uint32_t n_groups = 0, cap = 0;
   group *groups = NULL;
   for (LLVMValueRef f = LLVMGetFirstFunction(w->module); f; f = LLVMGetNextFunction(f)) {
-    if (LLVMIsDeclaration(f) || LLVMCountParams(f) > MOST_PARAMETERS || !returns_nothing(f)) {
+    if (LLVMIsDeclaration(f) || LLVMCountParams(f) > MOST_PARAMETERS || !returns_nothing(f) || emit_only_calls(f)) {
       continue;
     }
     body *b = ARENA_NEW(w->arena, body);

@@ -13,10 +13,17 @@ static bool has_trampolines(const emit_ir *w) {
   return arch && arch->static_chain;
 }
 
-void emit_mark_static_chain(const emit_ir *w) {
+void emit_mark_static_chain(const emit_ir *w, LLVMValueRef function) {
+  emit_ir own = *w;
+  own.function = function;
   if (has_trampolines(w)) {
-    emit_add_attribute(w, LLVMCountParams(w->function), static_chain);
+    emit_add_attribute(&own, LLVMCountParams(function), static_chain);
   }
+}
+
+LLVMValueRef emit_static_chain(LLVMValueRef constant) {
+  LLVMSetLinkage(constant, LLVMInternalLinkage); /* the object has no names of private constants */
+  return constant;
 }
 
 static bool takes_static_chain(LLVMValueRef f) {
@@ -24,7 +31,8 @@ static bool takes_static_chain(LLVMValueRef f) {
   return n > 0 && LLVMGetEnumAttributeAtIndex(f, n, kind);
 }
 
-/* Returns true if the instruction only loads a value that the function may or may not use. */
+/* Returns true if i computes an address or loads; if only a function's call is kept, such instructions are not needed.
+ */
 static bool only_loads(LLVMValueRef i) {
   return LLVMIsAGetElementPtrInst(i) || (LLVMIsALoadInst(i) && !LLVMGetVolatile(i));
 }
@@ -68,7 +76,12 @@ static const char *name_of(LLVMValueRef global) {
   return LLVMGetValueName2(global, &length);
 }
 
-/* Returns the assembler text of f. */
+bool emit_only_calls(LLVMValueRef f) {
+  LLVMValueRef chain;
+  return target_of(f, &chain) != NULL;
+}
+
+/* Returns the assembler text of f, for ELF.  No name in a module needs escapes. */
 static const char *write_text(const emit_ir *w, LLVMValueRef f, LLVMValueRef target, LLVMValueRef chain) {
   const emit_arch *arch = emit_find_arch(w->target->triple);
   const char *name = name_of(f), *set = "";
@@ -76,8 +89,9 @@ static const char *write_text(const emit_ir *w, LLVMValueRef f, LLVMValueRef tar
     set = arena_printf(w->arena, arch->static_chain, name_of(chain));
   }
   const char *global = LLVMGetLinkage(f) == LLVMInternalLinkage ? "" : arena_printf(w->arena, ".globl \"%s\"\n", name);
-  return arena_printf(w->arena, "%s.p2align 4\n.type \"%s\",@function\n\"%s\":\n%sjmp \"%s\"\n", global, name, name,
-                      set, name_of(target));
+  return arena_printf(w->arena,
+                      ".text\n%s.p2align 4\n.type \"%s\",@function\n\"%s\":\n%sjmp \"%s\"\n.size \"%s\", .-\"%s\"\n",
+                      global, name, name, set, name_of(target), name, name);
 }
 
 /* Leaves a declaration of f, which code of the module may refer to. */

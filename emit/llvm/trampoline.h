@@ -4,14 +4,20 @@
 
 #include "emit/llvm/ir.h"
 
-/* Writes functions as assembler text that only pass their parameters on to another function, and perhaps the address of
- * a constant as that one's static chain (its last parameter, which has LLVM's attribute "nest").  Such a text takes
- * LLVM a hundredth of the time of a function.  Does nothing for architectures without a text for it
- * (emit_arch.static_chain). */
+/* Replaces each function that only calls another one with its own parameters by a jump, as assembler text, which takes
+ * LLVM a hundredth of the time of a function.  The call may have one more argument, the address of a constant: the
+ * static chain of the function that is called, its last parameter (LLVM's attribute "nest").  Does nothing for
+ * architectures without a text for it (emit_arch.static_chain). */
 void emit_write_trampolines(emit_ir *w);
 
-/* Marks the last parameter of the function that is being written as its static chain.  Does nothing for architectures
- * without trampolines, where it is a parameter like others. */
-void emit_mark_static_chain(const emit_ir *w);
+/* Returns true if f only calls another function in that way. */
+bool emit_only_calls(LLVMValueRef f);
+
+/* Gives a constant of the module a name in the object, so that it can be such an argument.  Returns it. */
+LLVMValueRef emit_static_chain(LLVMValueRef constant);
+
+/* Marks the last parameter of a function as its static chain.  Does nothing for architectures without trampolines,
+ * where it is a parameter like others. */
+void emit_mark_static_chain(const emit_ir *w, LLVMValueRef function);
 
 #endif

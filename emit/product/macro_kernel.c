@@ -3,9 +3,21 @@
 
 #include "emit/llvm/arithmetic.h"
 
+enum {
+  MACRO_RECORD,
+  MACRO_A,
+  MACRO_B,
+  MACRO_FIRST_ROW,
+  MACRO_FIRST_COLUMN,
+  MACRO_ROW_FROM,
+  MACRO_ROW_TO,
+  MACRO_COLUMN_STEP,
+  MACRO_PARAMETERS
+};
+
 typedef struct macro_kernel {
   const emit_ir *w;
-  LLVMValueRef parameters[EMIT_MACRO_PARAMETERS];
+  LLVMValueRef parameters[MACRO_PARAMETERS];
   /* The number of the rung, the address of its entries in the record, and the rows of its blocks. */
   LLVMValueRef rung_number, rung, rows;
   LLVMValueRef micro, b, first_column, width; /* the column of blocks that is being computed */
@@ -14,11 +26,11 @@ typedef struct macro_kernel {
 } macro_kernel;
 
 static LLVMValueRef number_of(const macro_kernel *m, int entry) {
-  return emit_record_number(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
+  return emit_record_number(m->w, m->parameters[MACRO_RECORD], entry);
 }
 
 static LLVMValueRef pointer_of(const macro_kernel *m, int entry) {
-  return emit_record_pointer(m->w, m->parameters[EMIT_MACRO_RECORD], entry);
+  return emit_record_pointer(m->w, m->parameters[MACRO_RECORD], entry);
 }
 
 static LLVMValueRef after(const emit_ir *w, LLVMValueRef base, LLVMValueRef bytes) {
@@ -31,20 +43,20 @@ static void write_block(const macro_kernel *m, LLVMValueRef unit) {
   const emit_ir *w = m->w;
   LLVMValueRef buffers = pointer_of(m, EMIT_RECORD_BUFFERS), args = pointer_of(m, EMIT_RECORD_ARGS);
   LLVMValueRef tile = pointer_of(m, EMIT_RECORD_ROOM);
-  LLVMValueRef loops = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_LOOPS));
-  LLVMValueRef a = after(w, m->a, emit_mul(w, unit, number_of(m, EMIT_RECORD_ROW_BYTES)));
+  LLVMValueRef loops = emit_record_at(w, m->parameters[MACRO_RECORD], emit_i64(w, EMIT_LADDER_LOOPS));
+  LLVMValueRef a = after(w, m->a, emit_mul(w, unit, number_of(m, EMIT_LADDER_ROW_BYTES)));
   LLVMValueRef sum[EMIT_MICRO_PARAMETERS] = {buffers, args, loops, a, m->b, tile, m->first_column};
   emit_call_typed(w, m->micro, EMIT_MICRO_TYPES, sum);
   LLVMValueRef finish[EMIT_EPILOGUE_PARAMETERS] = {buffers,         args,    tile, emit_add(w, m->row, unit), m->rows,
                                                    m->first_column, m->width};
-  emit_call_typed(w, pointer_of(m, EMIT_RECORD_EPILOGUE), EMIT_EPILOGUE_TYPES, finish);
+  emit_call_typed(w, pointer_of(m, EMIT_LADDER_EPILOGUE), EMIT_EPILOGUE_TYPES, finish);
 }
 
 /* Returns how many of n rows are left for the current rung and the rungs after it.  Each rung before it takes as many
  * rows as fill whole blocks of its height. */
 static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   const emit_ir *w = m->w;
-  LLVMValueRef rungs = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  LLVMValueRef rungs = emit_record_at(w, m->parameters[MACRO_RECORD], emit_i64(w, EMIT_LADDER_RUNGS));
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), m->rung_number, 1, false, 1, &n);
   LLVMValueRef rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
@@ -55,11 +67,11 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
 
 /* Writes the loop over the blocks of the current rung in rows [begin * h, end * h) of an iteration of the loops around
  * the blocks, where h is the height of the highest rung's blocks.  The last of these rows may not exist
- * (EMIT_RECORD_INNER). */
+ * (EMIT_LADDER_INNER). */
 static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = m->w;
-  LLVMValueRef high = number_of(m, EMIT_RECORD_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);
-  LLVMValueRef to = emit_lesser(w, emit_mul(w, end, high), number_of(m, EMIT_RECORD_INNER));
+  LLVMValueRef high = number_of(m, EMIT_LADDER_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);
+  LLVMValueRef to = emit_lesser(w, emit_mul(w, end, high), number_of(m, EMIT_LADDER_INNER));
   LLVMValueRef left = rows_left(m, emit_sub(w, to, from)), first = emit_sub(w, to, left);
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_div(w, left, m->rows), 1, false, 0, NULL);
@@ -70,10 +82,10 @@ static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef e
 /* Returns the offset in A, in bytes, of iteration m->outer of the loops around the blocks. */
 static LLVMValueRef outside_offset(const macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef levels = emit_record_at(w, m->parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_OUTSIDE));
+  LLVMValueRef levels = emit_record_at(w, m->parameters[MACRO_RECORD], emit_i64(w, EMIT_LADDER_OUTSIDE));
   LLVMValueRef start[] = {m->outer, emit_i64(w, 0)};
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(m, EMIT_RECORD_N_OUTSIDE), 1, false, 2, start);
+  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(m, EMIT_LADDER_N_OUTSIDE), 1, false, 2, start);
   LLVMValueRef level = emit_record_at(w, levels, emit_times(w, l.iv, 2)), n = emit_record_number(w, level, 0);
   LLVMValueRef digit = emit_rem(w, l.carried[0], n);
   LLVMValueRef next[] = {emit_div(w, l.carried[0], n),
@@ -86,14 +98,14 @@ static LLVMValueRef outside_offset(const macro_kernel *m) {
  * column of blocks. */
 static void write_outer_loop(macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef inside = number_of(m, EMIT_RECORD_INSIDE), one = emit_i64(w, 1);
-  LLVMValueRef row_from = m->parameters[EMIT_MACRO_ROW_FROM], row_to = m->parameters[EMIT_MACRO_ROW_TO];
+  LLVMValueRef inside = number_of(m, EMIT_LADDER_INSIDE), one = emit_i64(w, 1);
+  LLVMValueRef row_from = m->parameters[MACRO_ROW_FROM], row_to = m->parameters[MACRO_ROW_TO];
   LLVMValueRef past = emit_add(w, emit_div(w, emit_sub(w, row_to, one), inside), one);
   emit_loop l;
   emit_loop_begin(w, &l, emit_div(w, row_from, inside), past, 1, true, 0, NULL);
   m->outer = l.iv;
-  m->a = after(w, m->parameters[EMIT_MACRO_A], outside_offset(m));
-  m->row = emit_add(w, m->parameters[EMIT_MACRO_FIRST_ROW], emit_mul(w, l.iv, number_of(m, EMIT_RECORD_INNER)));
+  m->a = after(w, m->parameters[MACRO_A], outside_offset(m));
+  m->row = emit_add(w, m->parameters[MACRO_FIRST_ROW], emit_mul(w, l.iv, number_of(m, EMIT_LADDER_INNER)));
   LLVMValueRef before = emit_mul(w, l.iv, inside);
   LLVMValueRef begin = emit_greater(w, emit_sub(w, row_from, before), emit_i64(w, 0));
   write_rows(m, begin, emit_lesser(w, emit_sub(w, row_to, before), inside));
@@ -108,23 +120,23 @@ static void set_column(macro_kernel *m, LLVMValueRef number) {
   LLVMValueRef wide = emit_record_number(w, m->rung, EMIT_RUNG_WIDTHS),
                narrow = emit_record_number(w, m->rung, EMIT_RUNG_WIDTHS + 1);
   LLVMValueRef n_wide = emit_record_number(w, m->rung, EMIT_RUNG_N_WIDE);
-  LLVMValueRef is_narrow = emit_icmp(w, LLVMIntSGE, number, n_wide), lanes = number_of(m, EMIT_RECORD_LANES);
+  LLVMValueRef is_narrow = emit_icmp(w, LLVMIntSGE, number, n_wide), lanes = number_of(m, EMIT_LADDER_LANES);
   LLVMValueRef extra = emit_mul(w, emit_lesser(w, number, n_wide), emit_sub(w, wide, narrow));
   LLVMValueRef vector = emit_add(w, emit_mul(w, number, narrow), extra), column = emit_mul(w, vector, lanes);
   LLVMValueRef which = LLVMBuildZExt(w->builder, is_narrow, w->i64, "");
   LLVMValueRef micro = emit_record_at(w, m->rung, emit_add(w, which, emit_i64(w, EMIT_RUNG_MICRO)));
   m->micro = LLVMBuildLoad2(w->builder, w->ptr, micro, "");
-  m->b = after(w, m->parameters[EMIT_MACRO_B], emit_mul(w, vector, number_of(m, EMIT_RECORD_VECTOR_BYTES)));
-  m->first_column = emit_add(w, m->parameters[EMIT_MACRO_FIRST_COLUMN], column);
-  m->width = emit_lesser(w, emit_sub(w, number_of(m, EMIT_RECORD_COLUMNS), column),
+  m->b = after(w, m->parameters[MACRO_B], emit_mul(w, vector, number_of(m, EMIT_LADDER_VECTOR_BYTES)));
+  m->first_column = emit_add(w, m->parameters[MACRO_FIRST_COLUMN], column);
+  m->width = emit_lesser(w, emit_sub(w, number_of(m, EMIT_LADDER_COLUMNS), column),
                          emit_mul(w, emit_select(w, is_narrow, narrow, wide), lanes));
 }
 
 static void write_columns(macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef steps = number_of(m, EMIT_RECORD_COLUMN_STEPS), n = emit_record_number(w, m->rung, EMIT_RUNG_N);
+  LLVMValueRef steps = number_of(m, EMIT_LADDER_COLUMN_STEPS), n = emit_record_number(w, m->rung, EMIT_RUNG_N);
   LLVMValueRef each = emit_div(w, emit_add(w, n, emit_sub(w, steps, emit_i64(w, 1))), steps);
-  LLVMValueRef from = emit_mul(w, m->parameters[EMIT_MACRO_COLUMN_STEP], each);
+  LLVMValueRef from = emit_mul(w, m->parameters[MACRO_COLUMN_STEP], each);
   emit_loop l;
   emit_loop_begin(w, &l, from, emit_lesser(w, emit_add(w, from, each), n), 1, false, 0, NULL);
   emit_poll(w, l.iv, 1, EMIT_ANY_NUMBER, EMIT_POLL);
@@ -141,9 +153,9 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMGetParams(w->function, m.parameters);
   emit_divide_plainly(w);
   w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
-  LLVMValueRef rungs = emit_record_at(w, m.parameters[EMIT_MACRO_RECORD], emit_i64(w, EMIT_RECORD_RUNGS));
+  LLVMValueRef rungs = emit_record_at(w, m.parameters[MACRO_RECORD], emit_i64(w, EMIT_LADDER_RUNGS));
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(&m, EMIT_RECORD_N_RUNGS), 1, true, 0, NULL);
+  emit_loop_begin(w, &l, emit_i64(w, 0), number_of(&m, EMIT_LADDER_N_RUNGS), 1, true, 0, NULL);
   m.rung_number = l.iv;
   m.rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
   m.rows = emit_record_number(w, m.rung, EMIT_RUNG_ROWS);
@@ -152,11 +164,9 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMBuildRetVoid(w->builder);
 }
 
-const emit_shared emit_macro_kernel = {"macro_kernel", "pppiiiii", write_body, NULL};
+static const emit_shared macro_kernel_function = {"macro_kernel", "pppiiiii", write_body, NULL};
 
 /* --- the steps of the grid: void f(record, begin, end) --- */
-
-enum { STEPS_RECORD, STEPS_BEGIN, STEPS_END, STEPS_PARAMETERS };
 
 typedef struct steps {
   const emit_ir *w;
@@ -175,10 +185,10 @@ static LLVMValueRef divide(const steps *s, LLVMValueRef *n, int entry) {
 /* Adds the distances of batch number `batch` to the addresses of A and B. */
 static void add_batch(const steps *s, LLVMValueRef batch, LLVMValueRef addresses[2]) {
   const emit_ir *w = s->w;
-  LLVMValueRef levels = emit_record_at(w, s->record, emit_i64(w, EMIT_RECORD_BATCH));
+  LLVMValueRef levels = emit_record_at(w, s->record, emit_i64(w, EMIT_LADDER_BATCH));
   LLVMValueRef start[] = {batch, addresses[0], addresses[1]};
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), entry_of(s, EMIT_RECORD_N_BATCH), 1, false, 3, start);
+  emit_loop_begin(w, &l, emit_i64(w, 0), entry_of(s, EMIT_LADDER_N_BATCH), 1, false, 3, start);
   LLVMValueRef level = emit_record_at(w, levels, emit_times(w, l.iv, 3)), n = emit_record_number(w, level, 0);
   LLVMValueRef digit = emit_rem(w, l.carried[0], n);
   LLVMValueRef next[] = {emit_div(w, l.carried[0], n),
@@ -190,45 +200,37 @@ static void add_batch(const steps *s, LLVMValueRef batch, LLVMValueRef addresses
 }
 
 /* Writes step number `step` of the grid, whose first dimension varies fastest. */
-static void write_step(const steps *s, LLVMValueRef step) {
-  const emit_ir *w = s->w;
-  LLVMValueRef first = step, second = divide(s, &first, EMIT_RECORD_FIRST),
-               outside = divide(s, &second, EMIT_RECORD_SECOND);
-  LLVMValueRef group = outside, batch = divide(s, &group, EMIT_RECORD_GROUPS);
-  LLVMValueRef rows_first = emit_icmp(w, LLVMIntNE, entry_of(s, EMIT_RECORD_ROWS_FIRST), emit_i64(w, 0));
-  LLVMValueRef row_blocks = entry_of(s, EMIT_RECORD_ROW_BLOCKS);
+static void write_step(const emit_ir *w, LLVMValueRef record, LLVMValueRef step) {
+  const steps own = {w, record}, *s = &own;
+  LLVMValueRef first = step, second = divide(s, &first, EMIT_LADDER_FIRST),
+               outside = divide(s, &second, EMIT_LADDER_SECOND);
+  LLVMValueRef group = outside, batch = divide(s, &group, EMIT_LADDER_GROUPS);
+  LLVMValueRef rows_first = emit_icmp(w, LLVMIntNE, entry_of(s, EMIT_LADDER_ROWS_FIRST), emit_i64(w, 0));
+  LLVMValueRef row_blocks = entry_of(s, EMIT_LADDER_ROW_BLOCKS);
   LLVMValueRef from = emit_mul(w, emit_select(w, rows_first, first, second), row_blocks);
-  LLVMValueRef to = emit_lesser(w, emit_add(w, from, row_blocks), entry_of(s, EMIT_RECORD_BLOCKS));
-  LLVMValueRef a = emit_record_pointer(w, s->record, EMIT_RECORD_A),
-               b = emit_record_pointer(w, s->record, EMIT_RECORD_B);
-  LLVMValueRef in_b = emit_add(w, emit_mul(w, outside, entry_of(s, EMIT_RECORD_PANELS)),
-                               emit_mul(w, group, entry_of(s, EMIT_RECORD_GROUP_B)));
-  LLVMValueRef at[] = {after(w, a, emit_mul(w, group, entry_of(s, EMIT_RECORD_GROUP_A))),
-                       after(w, b, emit_add(w, in_b, entry_of(s, EMIT_RECORD_B_START)))};
+  LLVMValueRef to = emit_lesser(w, emit_add(w, from, row_blocks), entry_of(s, EMIT_LADDER_BLOCKS));
+  LLVMValueRef a = emit_record_pointer(w, s->record, EMIT_LADDER_A),
+               b = emit_record_pointer(w, s->record, EMIT_LADDER_B);
+  LLVMValueRef in_b = emit_add(w, emit_mul(w, outside, entry_of(s, EMIT_LADDER_PANELS)),
+                               emit_mul(w, group, entry_of(s, EMIT_LADDER_GROUP_B)));
+  LLVMValueRef at[] = {after(w, a, emit_mul(w, group, entry_of(s, EMIT_LADDER_GROUP_A))),
+                       after(w, b, emit_add(w, in_b, entry_of(s, EMIT_LADDER_B_START)))};
   add_batch(s, batch, at);
-  LLVMValueRef arguments[EMIT_MACRO_PARAMETERS] = {
-      [EMIT_MACRO_RECORD] = s->record,
-      [EMIT_MACRO_A] = at[0],
-      [EMIT_MACRO_B] = at[1],
-      [EMIT_MACRO_FIRST_ROW] = emit_mul(w, batch, entry_of(s, EMIT_RECORD_BATCH_ROWS)),
-      [EMIT_MACRO_FIRST_COLUMN] = emit_mul(w, group, entry_of(s, EMIT_RECORD_COLUMNS)),
-      [EMIT_MACRO_ROW_FROM] = from,
-      [EMIT_MACRO_ROW_TO] = to,
-      [EMIT_MACRO_COLUMN_STEP] = emit_select(w, rows_first, second, first)};
-  emit_call_shared(w, &emit_macro_kernel, arguments);
+  LLVMValueRef arguments[MACRO_PARAMETERS] = {
+      [MACRO_RECORD] = s->record,
+      [MACRO_A] = at[0],
+      [MACRO_B] = at[1],
+      [MACRO_FIRST_ROW] = emit_mul(w, batch, entry_of(s, EMIT_LADDER_BATCH_ROWS)),
+      [MACRO_FIRST_COLUMN] = emit_mul(w, group, entry_of(s, EMIT_LADDER_COLUMNS)),
+      [MACRO_ROW_FROM] = from,
+      [MACRO_ROW_TO] = to,
+      [MACRO_COLUMN_STEP] = emit_select(w, rows_first, second, first)};
+  emit_call_shared(w, &macro_kernel_function, arguments);
 }
 
 static void write_steps(emit_ir *w, const void *data) {
-  LLVMValueRef p[STEPS_PARAMETERS];
   (void)data;
-  LLVMGetParams(w->function, p);
-  emit_divide_plainly(w);
-  const steps s = {w, p[STEPS_RECORD]};
-  emit_loop l;
-  emit_loop_begin(w, &l, p[STEPS_BEGIN], p[STEPS_END], 1, false, 0, NULL);
-  write_step(&s, l.iv);
-  emit_loop_end(w, &l, NULL);
-  LLVMBuildRetVoid(w->builder);
+  emit_write_steps(w, write_step);
 }
 
 const emit_shared emit_macro_steps = {"macro_steps", EMIT_STEPS_TYPES, write_steps, NULL};

@@ -1,5 +1,6 @@
-/* macro_kernel.h - the loops around the register blocks of a product whose rows are divided like a ladder, as a
- * function that all such kernels of a module call.  The names micro-kernel and macro-kernel are those of BLIS.
+/* macro_kernel.h - the steps of a product whose rows are divided like a ladder (shared_kernel.h).  For each step of
+ * the grid they call a function with the loops around the register blocks.  The names micro-kernel and macro-kernel
+ * are those of BLIS.
  *
  *     void f(record, a, b, first_row, first_column, row_from, row_to, column_step)
  *
@@ -23,18 +24,6 @@
 #include "emit/product/product.h"
 #include "emit/product/shared_kernel.h"
 
-enum {
-  EMIT_MACRO_RECORD,
-  EMIT_MACRO_A,
-  EMIT_MACRO_B,
-  EMIT_MACRO_FIRST_ROW,
-  EMIT_MACRO_FIRST_COLUMN,
-  EMIT_MACRO_ROW_FROM,
-  EMIT_MACRO_ROW_TO,
-  EMIT_MACRO_COLUMN_STEP,
-  EMIT_MACRO_PARAMETERS
-};
-
 /* The entries of a rung in the record: the rows of its blocks; the vectors of its wide blocks and of its narrow ones;
  * in a row of blocks, the number of wide blocks, which come first, and the number of all blocks; the micro-kernels of
  * wide and of narrow blocks. */
@@ -43,51 +32,49 @@ enum { EMIT_MOST_RUNGS = 3, EMIT_MOST_OUTSIDE = 5 };
 
 /* The entries of the record (shared_kernel.h), whose room is the tile.  Distances are in bytes. */
 enum {
-  EMIT_RECORD_EPILOGUE = EMIT_RECORD_HEAD,
-  EMIT_RECORD_INNER,        /* emit_row_cut.inner */
-  EMIT_RECORD_INSIDE,       /* the number of row blocks in one iteration of the loops around the blocks */
-  EMIT_RECORD_ROW_BYTES,    /* the distance between rows of A */
-  EMIT_RECORD_COLUMN_STEPS, /* the number of steps of the grid along the columns */
-  EMIT_RECORD_COLUMNS,      /* the number of columns of a group */
-  EMIT_RECORD_LANES,        /* the number of columns in a vector */
-  EMIT_RECORD_VECTOR_BYTES, /* the distance between vectors of columns in B */
-  EMIT_RECORD_N_RUNGS,
-  EMIT_RECORD_RUNGS,
-  EMIT_RECORD_LOOPS = EMIT_RECORD_RUNGS + EMIT_MOST_RUNGS * EMIT_RUNG_ENTRIES, /* the table of the micro-kernels */
+  EMIT_LADDER_EPILOGUE = EMIT_RECORD_HEAD,
+  EMIT_LADDER_INNER,        /* emit_row_cut.inner */
+  EMIT_LADDER_INSIDE,       /* the number of row blocks in one iteration of the loops around the blocks */
+  EMIT_LADDER_ROW_BYTES,    /* the distance between rows of A */
+  EMIT_LADDER_COLUMN_STEPS, /* the number of steps of the grid along the columns */
+  EMIT_LADDER_COLUMNS,      /* the number of columns of a group */
+  EMIT_LADDER_LANES,        /* the number of columns in a vector */
+  EMIT_LADDER_VECTOR_BYTES, /* the distance between vectors of columns in B */
+  EMIT_LADDER_N_RUNGS,
+  EMIT_LADDER_RUNGS,
+  EMIT_LADDER_LOOPS = EMIT_LADDER_RUNGS + EMIT_MOST_RUNGS * EMIT_RUNG_ENTRIES, /* the table of the micro-kernels */
   /* The loops around the blocks, the innermost first: their number; for each its number of iterations and its distance
    * in A. */
-  EMIT_RECORD_N_OUTSIDE = EMIT_RECORD_LOOPS + EMIT_MICRO_TABLE,
-  EMIT_RECORD_OUTSIDE,
+  EMIT_LADDER_N_OUTSIDE = EMIT_LADDER_LOOPS + EMIT_MICRO_TABLE,
+  EMIT_LADDER_OUTSIDE,
   /* The grid: the addresses of A and B; the number of steps along its first and along its second dimension, and whether
    * the first one goes along the rows (1) or along the columns (0); the number of row blocks in a step, and of all row
    * blocks. */
-  EMIT_RECORD_A = EMIT_RECORD_OUTSIDE + EMIT_MOST_OUTSIDE * 2,
-  EMIT_RECORD_B,
-  EMIT_RECORD_B_START, /* the distance from the address of B to its first element */
-  EMIT_RECORD_FIRST,
-  EMIT_RECORD_SECOND,
-  EMIT_RECORD_ROWS_FIRST,
-  EMIT_RECORD_ROW_BLOCKS,
-  EMIT_RECORD_BLOCKS,
+  EMIT_LADDER_A = EMIT_LADDER_OUTSIDE + EMIT_MOST_OUTSIDE * 2,
+  EMIT_LADDER_B,
+  EMIT_LADDER_B_START, /* the distance from the address of B to its first element */
+  EMIT_LADDER_FIRST,
+  EMIT_LADDER_SECOND,
+  EMIT_LADDER_ROWS_FIRST,
+  EMIT_LADDER_ROW_BLOCKS,
+  EMIT_LADDER_BLOCKS,
   /* The third dimension of the grid is the groups of all batches: the number of groups of a batch, their distances in A
-   * and in B, the number of rows of a batch.  EMIT_RECORD_PANELS is the distance in B between groups that follow each
+   * and in B, the number of rows of a batch.  EMIT_LADDER_PANELS is the distance in B between groups that follow each
    * other, whether they are of one batch or not. */
-  EMIT_RECORD_GROUPS,
-  EMIT_RECORD_GROUP_A,
-  EMIT_RECORD_GROUP_B,
-  EMIT_RECORD_PANELS,
-  EMIT_RECORD_BATCH_ROWS,
+  EMIT_LADDER_GROUPS,
+  EMIT_LADDER_GROUP_A,
+  EMIT_LADDER_GROUP_B,
+  EMIT_LADDER_PANELS,
+  EMIT_LADDER_BATCH_ROWS,
   /* The loops over the batches, the innermost first: their number; for each its number of iterations, its distance in A
    * and that in B. */
-  EMIT_RECORD_N_BATCH,
-  EMIT_RECORD_BATCH,
-  EMIT_RECORD_ENTRIES = EMIT_RECORD_BATCH + EMIT_PRODUCT_LEVELS * 3
+  EMIT_LADDER_N_BATCH,
+  EMIT_LADDER_BATCH,
+  EMIT_LADDER_ENTRIES = EMIT_LADDER_BATCH + EMIT_PRODUCT_LEVELS * 3
 };
 
 /* The steps (shared_kernel.h) of such a product. */
 extern const emit_shared emit_macro_steps;
-extern const emit_shared emit_macro_kernel;
-
 /* The parameters of an epilogue. */
 enum {
   EMIT_EPILOGUE_BUFFERS,

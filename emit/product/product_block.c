@@ -52,9 +52,11 @@ static LLVMTypeRef sum_element(const emit_product_kernel *k) {
 
 static unsigned sum_bytes(const emit_product_kernel *k) { return (unsigned)dtype_bytes(emit_compute_type(k->type)); }
 
-int64_t emit_product_tile_bytes(const emit_product_kernel *k) {
-  return k->p->tile_rows * EMIT_GEMM_TILE_VECTORS * k->p->lanes * sum_bytes(k);
+static int64_t tile_sums(const emit_product_kernel *k) {
+  return k->p->tile_rows * EMIT_GEMM_TILE_VECTORS * k->p->lanes;
 }
+
+int64_t emit_product_tile_bytes(const emit_product_kernel *k) { return tile_sums(k) * sum_bytes(k); }
 
 static LLVMValueRef tile_at(const emit_product_kernel *k, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = k->w.e.w;
@@ -417,8 +419,7 @@ void emit_product_blocks_begin(emit_product_kernel *k) {
   k->direct = !k->rows.ladder && emit_is_light(k->w.i);
   set_sums(k);
   if (!k->rows.ladder && (!k->direct || !has_whole_vectors(p))) {
-    int64_t sums = emit_product_tile_bytes(k) / sum_bytes(k);
-    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, sums), "");
+    k->tile = LLVMBuildArrayAlloca(w->builder, sum_element(k), emit_i64(w, tile_sums(k)), "");
     LLVMSetAlignment(k->tile, 64);
   }
 }

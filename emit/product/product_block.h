@@ -25,8 +25,9 @@ typedef struct emit_product_kernel {
   dim b_vector; /* the distance in B from one vector of columns to the next, in elements of b_type */
   LLVMTypeRef b_type;
   hlo_quantized_weights small;
-  LLVMValueRef tile; /* memory for a block's sums (emit_gemm_store), or NULL if none is needed or it is a record's */
-  bool direct;       /* true if the epilogue is written for each vector of a block, with the sums in registers */
+  /* Memory for a block's sums (emit_gemm_store); NULL if none is needed, or for a ladder, whose record has it. */
+  LLVMValueRef tile;
+  bool direct; /* true if the epilogue is written for each vector of a block, with the sums in registers */
 } emit_product_kernel;
 
 /* The place of one register block (or of a column of them) in the product, and what it prefetches. */

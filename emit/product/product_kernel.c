@@ -1,12 +1,9 @@
 /* product_kernel.c - the kernel of product.h that computes the product: the loops over the steps of the grid, and over
  * the register blocks of a step. */
-#include "emit/llvm/function.h"
 #include "emit/llvm/arithmetic.h"
 #include "emit/product/gemm.h"
-#include "emit/product/macro_kernel.h"
 #include "emit/product/product.h"
 #include "emit/product/product_block.h"
-#include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"
 #include "hlo/analysis/quantized.h"
 

@@ -38,7 +38,7 @@ static void put_rung(ladder *x, int h, emit_product_block block) {
     n_wide = dim_floordiv(t, panels, block.vectors);
     n = dim_add(t, n_wide, dim_mod(t, panels, block.vectors));
   }
-  int at = EMIT_RECORD_RUNGS + h * EMIT_RUNG_ENTRIES;
+  int at = EMIT_LADDER_RUNGS + h * EMIT_RUNG_ENTRIES;
   emit_put_number(&x->record, at + EMIT_RUNG_ROWS, block.rows);
   emit_put_size(&x->record, at + EMIT_RUNG_N_WIDE, n_wide);
   emit_put_size(&x->record, at + EMIT_RUNG_N, n);
@@ -62,25 +62,25 @@ static void put_rungs(ladder *x) {
       put_rung(x, n++, p->lower[h]);
     }
   }
-  emit_put_number(&x->record, EMIT_RECORD_N_RUNGS, n);
+  emit_put_number(&x->record, EMIT_LADDER_N_RUNGS, n);
 }
 
 /* Puts the loops over the products of a sum, and the loops around the blocks, into the record. */
 static void put_loops(ladder *x) {
   const emit_product_kernel *k = x->k;
   const emit_row_cut *r = &k->rows;
-  emit_put_size(&x->record, EMIT_RECORD_LOOPS + EMIT_MICRO_ROW, r->row_step);
+  emit_put_size(&x->record, EMIT_LADDER_LOOPS + EMIT_MICRO_ROW, r->row_step);
   for (int64_t j = 0; j < k->n_sums; j++) {
-    int at = EMIT_RECORD_LOOPS + EMIT_MICRO_FIRST_LOOP + (int)j * EMIT_MICRO_LOOP_ENTRIES;
+    int at = EMIT_LADDER_LOOPS + EMIT_MICRO_FIRST_LOOP + (int)j * EMIT_MICRO_LOOP_ENTRIES;
     emit_put_size(&x->record, at, k->sums[j].n);
     emit_put_size(&x->record, at + 1, k->sums[j].a);
     emit_put_size(&x->record, at + 2, k->sums[j].b);
   }
-  emit_put_number(&x->record, EMIT_RECORD_N_OUTSIDE, r->n_outside);
+  emit_put_number(&x->record, EMIT_LADDER_N_OUTSIDE, r->n_outside);
   for (int64_t j = 0; j < r->n_outside; j++) {
     const emit_level *level = &k->p->rows[r->n_outside - 1 - j];
-    emit_put_size(&x->record, EMIT_RECORD_OUTSIDE + 2 * (int)j, level->n);
-    emit_put_size(&x->record, EMIT_RECORD_OUTSIDE + 2 * (int)j + 1, bytes_of(x, level->a));
+    emit_put_size(&x->record, EMIT_LADDER_OUTSIDE + 2 * (int)j, level->n);
+    emit_put_size(&x->record, EMIT_LADDER_OUTSIDE + 2 * (int)j + 1, bytes_of(x, level->a));
   }
 }
 
@@ -90,14 +90,14 @@ static void put_blocks(ladder *x) {
   const emit_row_cut *r = &k->rows;
   const int64_t one = (int64_t)1 << ONE_ITERATION;
   int64_t b_bytes = x->p->quantized_type ? 1 : (int64_t)dtype_bytes(k->type);
-  emit_put(&x->record, EMIT_RECORD_EPILOGUE, emit_product_write_epilogue(k));
-  emit_put_size(&x->record, EMIT_RECORD_INNER, r->inner);
-  emit_put_size(&x->record, EMIT_RECORD_INSIDE,
+  emit_put(&x->record, EMIT_LADDER_EPILOGUE, emit_product_write_epilogue(k));
+  emit_put_size(&x->record, EMIT_LADDER_INNER, r->inner);
+  emit_put_size(&x->record, EMIT_LADDER_INSIDE,
                 r->outer == 1 ? one : emit_dim_ceil_over(k->dims, r->inner, x->p->tile_rows));
-  emit_put_size(&x->record, EMIT_RECORD_ROW_BYTES, bytes_of(x, r->row_step));
-  emit_put_size(&x->record, EMIT_RECORD_COLUMNS, x->p->columns);
-  emit_put_number(&x->record, EMIT_RECORD_LANES, x->p->lanes);
-  emit_put_size(&x->record, EMIT_RECORD_VECTOR_BYTES, times(x, k->b_vector, b_bytes));
+  emit_put_size(&x->record, EMIT_LADDER_ROW_BYTES, bytes_of(x, r->row_step));
+  emit_put_size(&x->record, EMIT_LADDER_COLUMNS, x->p->columns);
+  emit_put_number(&x->record, EMIT_LADDER_LANES, x->p->lanes);
+  emit_put_size(&x->record, EMIT_LADDER_VECTOR_BYTES, times(x, k->b_vector, b_bytes));
   put_rungs(x);
   put_loops(x);
 }
@@ -108,15 +108,15 @@ static void put_outside(ladder *x) {
   const emit_product *p = x->p;
   bool plain = p->packing == EMIT_B_PLAIN;
   dim panels = times(x, emit_product_panels_of(x->k->dims, p), emit_product_panel(x->k->dims, p));
-  emit_put_size(&x->record, EMIT_RECORD_GROUPS, p->group.n);
-  emit_put_size(&x->record, EMIT_RECORD_GROUP_A, bytes_of(x, p->group.a));
-  emit_put_size(&x->record, EMIT_RECORD_GROUP_B, plain ? bytes_of(x, p->group.b) : 0);
-  emit_put_size(&x->record, EMIT_RECORD_PANELS, plain ? 0 : bytes_of(x, panels));
-  emit_put_size(&x->record, EMIT_RECORD_BATCH_ROWS, times(x, x->k->rows.outer, x->k->rows.inner));
-  emit_put_number(&x->record, EMIT_RECORD_N_BATCH, p->n_batch);
+  emit_put_size(&x->record, EMIT_LADDER_GROUPS, p->group.n);
+  emit_put_size(&x->record, EMIT_LADDER_GROUP_A, bytes_of(x, p->group.a));
+  emit_put_size(&x->record, EMIT_LADDER_GROUP_B, plain ? bytes_of(x, p->group.b) : 0);
+  emit_put_size(&x->record, EMIT_LADDER_PANELS, plain ? 0 : bytes_of(x, panels));
+  emit_put_size(&x->record, EMIT_LADDER_BATCH_ROWS, times(x, x->k->rows.outer, x->k->rows.inner));
+  emit_put_number(&x->record, EMIT_LADDER_N_BATCH, p->n_batch);
   for (int64_t j = 0; j < p->n_batch; j++) {
     const emit_level *level = &p->batch[p->n_batch - 1 - j];
-    int at = EMIT_RECORD_BATCH + 3 * (int)j;
+    int at = EMIT_LADDER_BATCH + 3 * (int)j;
     emit_put_size(&x->record, at, level->n);
     emit_put_size(&x->record, at + 1, bytes_of(x, level->a));
     emit_put_size(&x->record, at + 2, plain ? bytes_of(x, level->b) : 0);
@@ -126,15 +126,15 @@ static void put_outside(ladder *x) {
 static void put_grid(ladder *x) {
   const emit_product *p = x->p;
   const emit_product_grid grid = emit_product_grid_of(x->k->dims, p);
-  emit_put_buffer(&x->record, EMIT_RECORD_A, x->k->a.buffer);
-  emit_put_buffer(&x->record, EMIT_RECORD_B, x->k->b.buffer);
-  emit_put_size(&x->record, EMIT_RECORD_B_START, bytes_of(x, x->k->b.start));
-  emit_put_size(&x->record, EMIT_RECORD_FIRST, p->rows_first ? grid.row_steps : grid.column_steps);
-  emit_put_size(&x->record, EMIT_RECORD_SECOND, p->rows_first ? grid.column_steps : grid.row_steps);
-  emit_put_number(&x->record, EMIT_RECORD_ROWS_FIRST, p->rows_first != 0);
-  emit_put_size(&x->record, EMIT_RECORD_ROW_BLOCKS, grid.row_blocks);
-  emit_put_size(&x->record, EMIT_RECORD_BLOCKS, x->k->rows.blocks);
-  emit_put_size(&x->record, EMIT_RECORD_COLUMN_STEPS, grid.column_steps);
+  emit_put_buffer(&x->record, EMIT_LADDER_A, x->k->a.buffer);
+  emit_put_buffer(&x->record, EMIT_LADDER_B, x->k->b.buffer);
+  emit_put_size(&x->record, EMIT_LADDER_B_START, bytes_of(x, x->k->b.start));
+  emit_put_size(&x->record, EMIT_LADDER_FIRST, p->rows_first ? grid.row_steps : grid.column_steps);
+  emit_put_size(&x->record, EMIT_LADDER_SECOND, p->rows_first ? grid.column_steps : grid.row_steps);
+  emit_put_number(&x->record, EMIT_LADDER_ROWS_FIRST, p->rows_first != 0);
+  emit_put_size(&x->record, EMIT_LADDER_ROW_BLOCKS, grid.row_blocks);
+  emit_put_size(&x->record, EMIT_LADDER_BLOCKS, x->k->rows.blocks);
+  emit_put_size(&x->record, EMIT_LADDER_COLUMN_STEPS, grid.column_steps);
   put_outside(x);
 }
 
@@ -142,7 +142,7 @@ void emit_product_write_ladder(emit_product_kernel *k) {
   ladder *x = ARENA_NEW(k->w.e.w->arena, ladder);
   x->k = k;
   x->p = k->p;
-  emit_shared_kernel_begin(&x->record, &k->w, EMIT_RECORD_ENTRIES);
+  emit_shared_kernel_begin(&x->record, &k->w, EMIT_LADDER_ENTRIES);
   put_blocks(x);
   put_grid(x);
   emit_shared_kernel_write(&x->record, &emit_macro_steps, emit_product_tile_bytes(k));

@@ -3,6 +3,8 @@
 
 #include "emit/kernel/execution.h"
 #include "emit/llvm/arithmetic.h"
+#include "emit/llvm/metadata.h"
+#include "emit/llvm/trampoline.h"
 
 /* --- the record --- */
 
@@ -38,12 +40,12 @@ void emit_put_buffer(emit_shared_kernel *k, int entry, uint32_t buffer) {
   *ARENA_PUSH(k->w->e.w->arena, k->buffers, k->n_buffers, k->cap_buffers) = (emit_record_source){entry, buffer};
 }
 
-/* --- plans: void f(buffers, args, begin, end, plan) --- */
+/* --- tables: void f(buffers, args, begin, end, table) --- */
 
-/* The entries of a plan, which have 8 bytes each.  The record's constants follow, and then two entries for each source:
- * first those that are arguments, then those that are buffers. */
-enum { PLAN_STEPS, PLAN_N, PLAN_ROOM, PLAN_N_ARGS, PLAN_N_BUFFERS, PLAN_CONSTANTS };
-enum { RUN_BUFFERS, RUN_ARGS, RUN_BEGIN, RUN_END, RUN_PLAN, RUN_PARAMETERS };
+/* The entries of a table, which have 8 bytes each.  The record's constants follow, and then two entries for each
+ * source: first those that are arguments, then those that are buffers. */
+enum { TABLE_STEPS, TABLE_N, TABLE_ROOM, TABLE_N_ARGS, TABLE_N_BUFFERS, TABLE_CONSTANTS };
+enum { RUN_BUFFERS, RUN_ARGS, RUN_BEGIN, RUN_END, RUN_TABLE, RUN_PARAMETERS };
 
 /* Copies n entries of `type` from the table `from`, as the sources at `sources` say, to the record. */
 static void copy_sources(const emit_ir *w, LLVMTypeRef type, LLVMValueRef from, LLVMValueRef sources, LLVMValueRef n,
@@ -79,14 +81,16 @@ static void write_run(emit_ir *w, const void *data) {
   LLVMValueRef p[RUN_PARAMETERS];
   (void)data;
   LLVMGetParams(w->function, p);
-  LLVMValueRef plan = p[RUN_PLAN], n = emit_record_number(w, plan, PLAN_N);
-  LLVMValueRef n_args = emit_record_number(w, plan, PLAN_N_ARGS);
-  LLVMValueRef constants = emit_record_at(w, plan, emit_i64(w, PLAN_CONSTANTS));
+  emit_add_text_attribute(w, "probe-stack", "inline-asm"); /* the room may be larger than a page */
+  LLVMValueRef table = p[RUN_TABLE], n = emit_record_number(w, table, TABLE_N);
+  LLVMValueRef n_args = emit_record_number(w, table, TABLE_N_ARGS);
+  LLVMValueRef constants = emit_record_at(w, table, emit_i64(w, TABLE_CONSTANTS));
   LLVMValueRef args = emit_record_at(w, constants, n), buffers = emit_record_at(w, args, emit_times(w, n_args, 2));
-  LLVMValueRef record = reserve(w, w->i64, n, 8), room = reserve(w, w->i8, emit_record_number(w, plan, PLAN_ROOM), 64);
+  LLVMValueRef record = reserve(w, w->i64, n, 8),
+               room = reserve(w, w->i8, emit_record_number(w, table, TABLE_ROOM), 64);
   copy_constants(w, constants, n, record);
   copy_sources(w, w->i64, p[RUN_ARGS], args, n_args, record);
-  copy_sources(w, w->ptr, p[RUN_BUFFERS], buffers, emit_record_number(w, plan, PLAN_N_BUFFERS), record);
+  copy_sources(w, w->ptr, p[RUN_BUFFERS], buffers, emit_record_number(w, table, TABLE_N_BUFFERS), record);
   const LLVMValueRef head[] = {
       [EMIT_RECORD_BUFFERS] = p[RUN_BUFFERS], [EMIT_RECORD_ARGS] = p[RUN_ARGS], [EMIT_RECORD_ROOM] = room};
   for (int k = 0; k < (int)(sizeof head / sizeof *head); k++) {
@@ -95,11 +99,11 @@ static void write_run(emit_ir *w, const void *data) {
     }
   }
   LLVMValueRef arguments[] = {record, p[RUN_BEGIN], p[RUN_END]};
-  emit_call_typed(w, emit_record_pointer(w, plan, PLAN_STEPS), EMIT_STEPS_TYPES, arguments);
+  emit_call_typed(w, emit_record_pointer(w, table, TABLE_STEPS), EMIT_STEPS_TYPES, arguments);
   LLVMBuildRetVoid(w->builder);
 }
 
-const emit_shared emit_run_plan = {"run_plan", "ppiic", write_run, NULL};
+const emit_shared emit_run_table = {"run_table", "ppiic", write_run, NULL};
 
 static LLVMValueRef *put_sources(const emit_ir *w, LLVMValueRef *to, const emit_record_source *sources, uint32_t n) {
   for (uint32_t k = 0; k < n; k++) {
@@ -109,30 +113,41 @@ static LLVMValueRef *put_sources(const emit_ir *w, LLVMValueRef *to, const emit_
   return to;
 }
 
-static LLVMValueRef write_plan(const emit_shared_kernel *k, const emit_shared *steps, int64_t room) {
+static LLVMValueRef write_table(const emit_shared_kernel *k, const emit_shared *steps, int64_t room) {
   const emit_ir *w = k->w->e.w;
   const uint32_t n = (uint32_t)k->n;
-  LLVMValueRef *plan = ARENA_NEW_N(w->arena, LLVMValueRef, PLAN_CONSTANTS + n + 2 * (k->n_args + k->n_buffers));
-  plan[PLAN_STEPS] = emit_shared_function(w, steps);
-  plan[PLAN_N] = emit_i64(w, n);
-  plan[PLAN_ROOM] = emit_i64(w, room);
-  plan[PLAN_N_ARGS] = emit_i64(w, k->n_args);
-  plan[PLAN_N_BUFFERS] = emit_i64(w, k->n_buffers);
-  LLVMValueRef *to = plan + PLAN_CONSTANTS;
+  LLVMValueRef *table = ARENA_NEW_N(w->arena, LLVMValueRef, TABLE_CONSTANTS + n + 2 * (k->n_args + k->n_buffers));
+  table[TABLE_STEPS] = emit_shared_function(w, steps);
+  table[TABLE_N] = emit_i64(w, n);
+  table[TABLE_ROOM] = emit_i64(w, room);
+  table[TABLE_N_ARGS] = emit_i64(w, k->n_args);
+  table[TABLE_N_BUFFERS] = emit_i64(w, k->n_buffers);
+  LLVMValueRef *to = table + TABLE_CONSTANTS;
   for (uint32_t j = 0; j < n; j++) {
     *to++ = k->constants[j] ? k->constants[j] : emit_i64(w, 0);
   }
   to = put_sources(w, to, k->args, k->n_args);
   to = put_sources(w, to, k->buffers, k->n_buffers);
-  LLVMValueRef record = emit_constant_record(w, (int)(to - plan), plan);
-  LLVMSetLinkage(record, LLVMInternalLinkage); /* a trampoline's text refers to its name */
-  return record;
+  return emit_static_chain(emit_constant_record(w, (int)(to - table), table));
 }
 
 void emit_shared_kernel_write(const emit_shared_kernel *k, const emit_shared *steps, int64_t room) {
   const emit_writer *w = k->w;
   LLVMValueRef arguments[RUN_PARAMETERS] = {LLVMGetParam(w->e.w->function, EMIT_BUFFERS),
                                             LLVMGetParam(w->e.w->function, EMIT_ARGS), w->begin, w->end,
-                                            write_plan(k, steps, room)};
-  emit_call_shared(w->e.w, &emit_run_plan, arguments);
+                                            write_table(k, steps, room)};
+  emit_call_shared(w->e.w, &emit_run_table, arguments);
+}
+
+/* --- steps --- */
+
+void emit_write_steps(emit_ir *w, void (*write_step)(const emit_ir *w, LLVMValueRef record, LLVMValueRef step)) {
+  LLVMValueRef p[EMIT_STEPS_PARAMETERS];
+  LLVMGetParams(w->function, p);
+  emit_divide_plainly(w);
+  emit_loop l;
+  emit_loop_begin(w, &l, p[EMIT_STEPS_BEGIN], p[EMIT_STEPS_END], 1, false, 0, NULL);
+  write_step(w, p[EMIT_STEPS_RECORD], l.iv);
+  emit_loop_end(w, &l, NULL);
+  LLVMBuildRetVoid(w->builder);
 }

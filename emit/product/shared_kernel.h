@@ -1,24 +1,29 @@
 /* shared_kernel.h - kernels that consist of a table, while their code is a shared function.
  *
- * At the beginning of a call, a record is made on the stack from the kernel's table, its plan: it has constants,
+ * At the beginning of a call, a record is made on the stack from the kernel's table: it has constants,
  * integer arguments of the call (sizes), and addresses of buffers.  The shared function
  *
  *     void steps(record, begin, end)
  *
- * then computes the steps [begin, end) of the grid.  All that LLVM has to compile for such a kernel is its epilogue,
- * whose address is in the record. */
+ * then computes the steps [begin, end) of the grid.  If there is a precompiled function for it
+ * (emit_target.functions), all that LLVM has to compile for such a kernel is its epilogue, whose address is in the
+ * record. */
 #ifndef EMIT_PRODUCT_SHARED_KERNEL_H
 #define EMIT_PRODUCT_SHARED_KERNEL_H
 
 #include "emit/kernel/writer.h"
 #include "emit/llvm/function.h"
 
-/* The first entries of all records, which have 8 bytes each: the tables of buffers and of arguments, what
- * onnx_xla_expired takes, and memory on the stack (`room`).  The entries from EMIT_RECORD_HEAD on belong to the
- * shared function. */
+/* The first entries of all records.  An entry has 8 bytes, also if it is a pointer of 4.  They are: the tables of
+ * buffers and of arguments, what onnx_xla_expired takes, and memory on the stack (`room`).  The entries from
+ * EMIT_RECORD_HEAD on belong to the shared function. */
 enum { EMIT_RECORD_BUFFERS, EMIT_RECORD_ARGS, EMIT_RECORD_WATCH, EMIT_RECORD_ROOM, EMIT_RECORD_HEAD };
 
+enum { EMIT_STEPS_RECORD, EMIT_STEPS_BEGIN, EMIT_STEPS_END, EMIT_STEPS_PARAMETERS };
 #define EMIT_STEPS_TYPES "pii" /* emit_shared.parameters */
+
+/* Writes the code of steps that are computed one after the other. */
+void emit_write_steps(emit_ir *w, void (*write_step)(const emit_ir *w, LLVMValueRef record, LLVMValueRef step));
 
 /* Entry number `entry` of a record is argument or buffer number `number` of the call. */
 typedef struct emit_record_source {
@@ -44,7 +49,7 @@ void emit_put_buffer(emit_shared_kernel *k, int entry, uint32_t buffer);
 /* Writes the kernel's code.  `room` is the number of bytes of memory at EMIT_RECORD_ROOM. */
 void emit_shared_kernel_write(const emit_shared_kernel *k, const emit_shared *steps, int64_t room);
 
-/* The function that makes the record from a plan and calls the steps. */
-extern const emit_shared emit_run_plan;
+/* The function that makes the record from a table and calls the steps. */
+extern const emit_shared emit_run_table;
 
 #endif

@@ -708,6 +708,27 @@ tests_files = \
 	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/input_0.pb \
 	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/input_1.pb \
 	tests/fuzz/found/slice-to-a-large-size/test_data_set_2/output_0.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/model.onnx \
+	tests/fuzz/found/weights-of-a-program-that-failed/note \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/input_0.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/input_1.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/input_2.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/input_3.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/input_4.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/output_0.pb \
+	tests/fuzz/found/weights-of-a-program-that-failed/test_data_set_0/output_1.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/model.onnx \
+	tests/fuzz/found/weights-of-a-segment-that-failed/note \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_0.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_1.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_2.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_3.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_4.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_5.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/input_6.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/output_0.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/output_1.pb \
+	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/output_2.pb \
 	tests/fuzz/fuzz.py \
 	tests/fuzz/general.py \
 	tests/fuzz/idioms/__init__.py \

@@ -224,6 +224,9 @@ status compiler_compile(const compiler_model *s, const compile_request *request,
     own.options.sharing = NULL;
   }
   status failed = guard_run(own.options.sharing ? compile_and_keep : compile_module, &c);
+  if (failed && own.options.sharing) {
+    rt_weight_pool_abandon(own.options.sharing->weight_pool);
+  }
   arena_destroy(c.scratch);
   if (c.scratch) {
     give_memory_back(s->model);

@@ -198,6 +198,9 @@ static status attempt(making *m, segment_binding **bound, bool *made) {
   segment *x = m->out;
   m->report = (rt_report){0};
   status failed = guard_run(make_guarded, m);
+  if (failed && m->run->segments->pool) {
+    rt_weight_pool_abandon(m->run->segments->pool);
+  }
   if (!failed && x->general) {
     failed = segment_bind(m->run->segments, x, m->frame, m->run->scratch, bound);
   }

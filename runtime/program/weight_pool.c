@@ -181,10 +181,11 @@ void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p) { count(s, p,
 
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p) { count(s, p, UINT32_MAX); }
 
-void rt_weight_pool_collect(rt_weight_pool *s) {
+/* Frees the arrays that no program retains: all of them, or only those that rt_weight_pool_get has made. */
+static void free_arrays(rt_weight_pool *s, bool registered) {
   for (array **at = &s->arrays; *at;) {
     array *x = *at;
-    if (x->references) {
+    if (x->references || (x->owner && !registered)) {
       at = &x->next;
     } else {
       *at = x->next;
@@ -192,6 +193,10 @@ void rt_weight_pool_collect(rt_weight_pool *s) {
     }
   }
 }
+
+void rt_weight_pool_collect(rt_weight_pool *s) { free_arrays(s, true); }
+
+void rt_weight_pool_abandon(rt_weight_pool *s) { free_arrays(s, false); }
 
 static uint64_t share_of(const rt_weight_pool *s, uint32_t n, const rt_span *spans) {
   uint64_t bytes = 0;

@@ -62,6 +62,9 @@ bool rt_weight_pool_register(rt_weight_pool *s, const rt_program *p, arena *mapp
 void rt_weight_pool_retain(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_release(rt_weight_pool *s, const rt_program *p);
 void rt_weight_pool_collect(rt_weight_pool *s);
+/* Frees the arrays without references that rt_weight_pool_get has made, but no registered ones.  Must be called after a
+ * compilation that failed and before the next one, which would find arrays that the first one has not filled. */
+void rt_weight_pool_abandon(rt_weight_pool *s);
 /* Returns the bytes of the arrays among the program's constants and code; an array that n programs retain counts with
  * an n-th part.  Registered arrays do not count. */
 uint64_t rt_weight_pool_share(const rt_weight_pool *s, const rt_program *p);

@@ -44,6 +44,22 @@ END_TEST
 
 static bool has(const void *data) { return rt_weight_pool_name(weight_pool, data).size > 0; }
 
+START_TEST(arrays_of_a_failed_compilation_are_not_found) {
+  bool fresh;
+  static const char mapped[64];
+  void *kept = rt_weight_pool_get(weight_pool, name("kept"), 100, &fresh);
+  rt_program first = {.n_constants = 1, .constants = &(rt_span){kept, 100}};
+  rt_program file = {.n_constants = 1, .constants = &(rt_span){mapped, 64}, .names = (rt_span[]){name("mapped")}};
+  rt_weight_pool_retain(weight_pool, &first);
+  ck_assert(rt_weight_pool_register(weight_pool, &file, NULL));
+  (void)rt_weight_pool_get(weight_pool, name("not filled"), 100, &fresh);
+  rt_weight_pool_abandon(weight_pool);
+  ck_assert(has(kept) && has(mapped) && !rt_weight_pool_find(weight_pool, name("not filled"), 100));
+  (void)rt_weight_pool_get(weight_pool, name("not filled"), 100, &fresh);
+  ck_assert(fresh);
+}
+END_TEST
+
 START_TEST(unreferenced_arrays_are_collected) {
   bool fresh;
   void *a = rt_weight_pool_get(weight_pool, name("a"), 100, &fresh),
@@ -238,6 +254,7 @@ int main(void) {
   TCase *t = tcase_create("shared");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, one_array_a_name);
+  tcase_add_test(t, arrays_of_a_failed_compilation_are_not_found);
   tcase_add_test(t, unreferenced_arrays_are_collected);
   tcase_add_test(t, budgets_count_them);
   tcase_add_test(t, names);

@@ -308,7 +308,7 @@ def resize(b, o):
 def region(b, o, x, sizes, attributes):
     """Returns Resize's operand roi, which must be there before version 13.  Only the mode tf_crop_and_resize reads it.  That mode
     is drawn only with sizes that change the shape, since implementations compute different result sizes from scales and a roi,
-    and ONNX Runtime ignores the roi if the shape stays.  It is not drawn with nearest, which would depend on rounding, nor with
+    and only with the whole of axes whose size stays, since ONNX Runtime ignores the roi along them.  It is not drawn with nearest, which would depend on rounding, nor with
     cubic, for which ONNX Runtime reads other numbers of the roi."""
     if o.since >= 13 and b.r.random() < 0.5:
         return None
@@ -318,6 +318,9 @@ def region(b, o, x, sizes, attributes):
     corners = np.array([[0.0, 0.0] + [b.r.choice([0.0, 0.125, 0.25]) for _ in x.shape[2:]],
                         [1.0, 1.0] + [b.r.choice([0.75, 0.875, 1.0]) for _ in x.shape[2:]]])
     resized = sizes and tuple(sizes.array) != x.shape
+    if resized:
+        stays = np.array(sizes.array) == x.shape
+        corners = np.where(stays, np.array([[0.0], [1.0]]), corners)
     if resized and attributes["mode"] == "linear" and "antialias" not in attributes and b.r.random() < 0.6:
         attributes["coordinate_transformation_mode"] = "tf_crop_and_resize"
         attributes["extrapolation_value"] = b.r.choice([None, 1.5])

@@ -288,8 +288,6 @@ def resize(b, o):
     whole = all(d * s == int(d * s) for d, s in zip(x.shape, scales))
     if attributes.get("coordinate_transformation_mode") == "align_corners" and not whole:
         raise Skip("whether the size is cut before it counts is not agreed upon")
-    if attributes.get("coordinate_transformation_mode") == "half_pixel_symmetric" and mode == "nearest" and not whole:
-        raise Skip("places are as near to one pixel as to another, but for rounding")
     if mode == "nearest":
         attributes["nearest_mode"] = r.choice(
             [None, "round_prefer_floor", "round_prefer_ceil", "floor", "ceil"]

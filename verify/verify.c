@@ -233,38 +233,24 @@ static status add_wrong_algorithm(verifier *v, const hlo_instr *i, const literal
   return write_alone(v, i, operands, f);
 }
 
-/* Configs by their names. */
-typedef struct names {
-  const char **items;
-  uint32_t n, cap;
-} names;
-
-/* Adds a name.  Returns false if it is there already. */
-static bool add_name(arena *a, names *all, const char *name) {
-  for (uint32_t k = 0; k < all->n; k++) {
-    if (strcmp(all->items[k], name) == 0) {
-      return false;
-    }
-  }
-  *ARENA_PUSH(a, all->items, all->n, all->cap) = name;
-  return true;
-}
-
 /* The callback verify_lockstep.compared for verify_options.all_algorithms.  In place of a config that it cannot build,
  * a backend may take one that was tried already.  If the config that the program uses is wrong in the program, there is
  * a finding for it. */
 static status try_all_algorithms(void *data, const hlo_instr *i, const literal *operands, const literal *want) {
   verifier *v = data;
   lone one;
-  names tried = {0};
+  str_map tried; /* by the names of configs */
   uint32_t n = 1;
+  str_map_init(&tried, v->a);
   bool known = has_finding(v, i);
   for (uint32_t k = 1; k <= n; k++) {
     TRY(try_alone(v, i, operands, want, k, &one));
     n = one.n_algorithms; /* 0 if the instruction is not a contraction */
-    if (!n || !one.built || !add_name(v->a, &tried, one.config)) {
+    void **before = n && one.built ? str_map_put(&tried, one.config) : NULL;
+    if (!before || *before) {
       continue;
     }
+    *before = v;
     bool used = strcmp(one.config, i->config) == 0;
     v->out->n_algorithms++;
     if (!one.right && !(used && known)) {

@@ -172,6 +172,9 @@ static dim multiply_constants(int64_t a, int64_t b) {
 
 /* Sizes of arrays are multiplied over and over, so the last products are kept. */
 static dim multiply(dim_table *t, dim a, dim b) {
+  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
+    return DIM_OVERFLOW;
+  }
   if (dim_is_const(a) && dim_is_const(b)) {
     return multiply_constants(a, b);
   }

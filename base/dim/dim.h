@@ -66,7 +66,7 @@ dim dim_bounded(dim_table *t, dim bound, const char *size_name);
  * constant takes out what can be divided exactly: (2*h+3)/2 is h+1.  A division by the constant 0 is DIM_OVERFLOW. */
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
-dim dim_mul(dim_table *t, dim a, dim b);
+dim dim_mul(dim_table *t, dim a, dim b); /* the table may be NULL if both sizes are constants or DIM_OVERFLOW */
 dim dim_floordiv(dim_table *t, dim a, dim b);
 dim dim_ceildiv(dim_table *t, dim a, dim b);
 dim dim_mod(dim_table *t, dim a, dim b);

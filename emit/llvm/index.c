@@ -74,8 +74,7 @@ dim emit_dims_difference(const emit_indexer *x, dim a, dim b) { return dim_signe
 static dim product(dim_table *t, const dim *dims, int first, int last) {
   dim n = 1;
   for (int k = first; k < last; k++) {
-    bool constant = dim_is_const(n) && dim_is_const(dims[k]);
-    n = constant ? n * dims[k] : dim_mul(t, n, dims[k]);
+    n = dim_mul(t, n, dims[k]);
   }
   return n;
 }

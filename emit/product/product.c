@@ -17,14 +17,6 @@ _Static_assert((int)EMIT_PRODUCT_ROWS == EMIT_GEMM_ROWS && (int)EMIT_PRODUCT_VEC
 
 /* --- arithmetic of sizes --- */
 
-dim emit_dim_times(dim_table *t, dim a, dim b) {
-  int64_t n;
-  if (dim_is_const(a) && dim_is_const(b)) {
-    return __builtin_mul_overflow(a, b, &n) || n > DIM_MAX ? DIM_OVERFLOW : n;
-  }
-  return a == DIM_OVERFLOW || b == DIM_OVERFLOW ? DIM_OVERFLOW : dim_mul(t, a, b);
-}
-
 dim emit_dim_ceil_over(dim_table *t, dim a, dim b) {
   return dim_is_const(a) && dim_is_const(b) ? ceil_div(a, b) : dim_ceildiv(t, a, b);
 }
@@ -36,8 +28,8 @@ bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, 
   if (l.n == 1) {
     return true;
   }
-  if (last && last->a == emit_dim_times(t, l.n, l.a) && (!merge_b || last->b == emit_dim_times(t, l.n, l.b))) {
-    *last = (emit_level){emit_dim_times(t, last->n, l.n), l.a, l.b};
+  if (last && last->a == dim_mul(t, l.n, l.a) && (!merge_b || last->b == dim_mul(t, l.n, l.b))) {
+    *last = (emit_level){dim_mul(t, last->n, l.n), l.a, l.b};
     return true;
   }
   if (*n == EMIT_PRODUCT_LEVELS) {
@@ -50,7 +42,7 @@ bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, 
 static dim count(dim_table *t, int64_t n, const emit_level *levels) {
   dim product = 1;
   for (int64_t k = 0; k < n; k++) {
-    product = emit_dim_times(t, product, levels[k].n);
+    product = dim_mul(t, product, levels[k].n);
   }
   return product;
 }
@@ -180,7 +172,7 @@ static bool pad_input(const hlo_instr *i, emit_product *p) {
   p->spatial = hlo_n_ints(i, HLO_ATTR_STRIDES);
   p->images = x->dims[0];
   p->channels = x->dims[x->rank - 1];
-  p->padded_elements = emit_dim_times(t, p->images, p->channels);
+  p->padded_elements = dim_mul(t, p->images, p->channels);
   for (int d = 0; d < p->spatial; d++) {
     dim reach = reach_of(i, d);
     bool outside = reaches_outside(i, d, reach);
@@ -188,7 +180,7 @@ static bool pad_input(const hlo_instr *i, emit_product *p) {
     p->low[d] = hlo_ints(i, HLO_ATTR_LOW)[d];
     p->padded[d] = outside ? reach : p->in[d];
     pads = pads || outside;
-    p->padded_elements = emit_dim_times(t, p->padded_elements, p->padded[d]);
+    p->padded_elements = dim_mul(t, p->padded_elements, p->padded[d]);
   }
   bool too_large = p->padded_elements == DIM_OVERFLOW || p->padded_elements > INT32_MAX;
   p->padded_elements = pads ? p->padded_elements : 0;
@@ -208,7 +200,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   int64_t tap[EMIT_PRODUCT_SPATIAL];
   for (int64_t d = p->spatial, n = 1; d-- > 0;) {
     step[d] = image;
-    image = emit_dim_times(t, image, p->padded[d]);
+    image = dim_mul(t, image, p->padded[d]);
     tap[d] = n;
     n *= w->dims[2 + d];
   }
@@ -217,8 +209,8 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   p->group = (emit_level){groups, inner, p->columns * p->b_column};
   bool fits = emit_add_level(t, &p->n_rows, p->rows, (emit_level){p->images, image, 0}, false);
   for (int d = 0; d < p->spatial; d++) {
-    emit_level row = {y->dims[1 + d], emit_dim_times(t, step[d], hlo_ints(i, HLO_ATTR_STRIDES)[d]), 0};
-    emit_level sum = {w->dims[2 + d], emit_dim_times(t, step[d], hlo_ints(i, HLO_ATTR_RHS_DILATION)[d]), tap[d]};
+    emit_level row = {y->dims[1 + d], dim_mul(t, step[d], hlo_ints(i, HLO_ATTR_STRIDES)[d]), 0};
+    emit_level sum = {w->dims[2 + d], dim_mul(t, step[d], hlo_ints(i, HLO_ATTR_RHS_DILATION)[d]), tap[d]};
     fits =
         fits && emit_add_level(t, &p->n_rows, p->rows, row, false) && emit_add_level(t, &p->n_sums, p->sums, sum, true);
   }
@@ -330,9 +322,9 @@ emit_row_cut emit_product_rows(dim_table *t, const emit_product *p) {
   r.unit_step = cut->a;
   r.n_outside = p->n_rows ? cut - p->rows : 0;
   r.outer = count(t, r.n_outside, p->rows);
-  r.inner = emit_dim_times(t, cut->n, r.unit_rows);
+  r.inner = dim_mul(t, cut->n, r.unit_rows);
   dim inside = r.ladder ? emit_dim_ceil_over(t, cut->n, p->tile_rows) : r.n_large + r.n_small;
-  r.blocks = emit_dim_times(t, r.outer, inside);
+  r.blocks = dim_mul(t, r.outer, inside);
   return r;
 }
 
@@ -536,7 +528,7 @@ double emit_product_cost(dim_table *t, const emit_product *p) {
 }
 
 dim emit_product_outside(dim_table *t, const emit_product *p) {
-  return emit_dim_times(t, count(t, p->n_batch, p->batch), p->group.n);
+  return dim_mul(t, count(t, p->n_batch, p->batch), p->group.n);
 }
 
 /* Returns how many steps of the grid there should be for each group of each batch; n is the number of these groups. */
@@ -551,7 +543,7 @@ static emit_product_grid bounded_grid(dim_table *t, const emit_product *p, const
     return (emit_product_grid){emit_dim_ceil_over(t, r->blocks, s->most_row_blocks), 1, s->most_row_blocks};
   }
   dim wanted = wanted_of_each(t, p, emit_product_outside(t, p));
-  dim blocks = dim_ceildiv(t, emit_dim_times(t, r->blocks, s->most_column_steps), wanted);
+  dim blocks = dim_ceildiv(t, dim_mul(t, r->blocks, s->most_column_steps), wanted);
   emit_product_grid g = {.row_blocks = dim_min(t, dim_max(t, blocks, s->least_row_blocks), s->most_row_blocks)};
   g.row_steps = emit_dim_ceil_over(t, r->blocks, g.row_blocks);
   g.column_steps = s->most_column_steps == 1

@@ -35,7 +35,7 @@ static void finish_place(emit_product_kernel *k, LLVMValueRef row, LLVMValueRef 
   e->x.lanes = lanes;
   dim *dims = ARENA_NEW_N(e->w->arena, dim, 2);
   const shape *s = &k->contraction->shapes[0];
-  dims[1] = emit_dim_times(k->dims, p->columns, p->group.n);
+  dims[1] = dim_mul(k->dims, p->columns, p->group.n);
   dims[0] = emit_quotient(&e->x, emit_dims_product(&e->x, s->dims, 0, s->rank), dims[1]);
   emit_index *place = emit_index_new(&e->x, 2, dims);
   emit_axis_at(place, 0, emit_pos_at(row, 1));
@@ -395,10 +395,10 @@ static void set_sums(emit_product_kernel *k) {
   for (int64_t j = p->n_sums; j-- > 0;) { /* built from the innermost outwards, then reversed */
     emit_level s = p->sums[j];
     s.b = panels ? inner : s.b;
-    inner = emit_dim_times(k->dims, inner, s.n);
+    inner = dim_mul(k->dims, inner, s.n);
     emit_level *last = k->n_sums ? &k->sums[k->n_sums - 1] : NULL;
-    if (last && s.a == emit_dim_times(k->dims, last->n, last->a) && s.b == emit_dim_times(k->dims, last->n, last->b)) {
-      last->n = emit_dim_times(k->dims, last->n, s.n);
+    if (last && s.a == dim_mul(k->dims, last->n, last->a) && s.b == dim_mul(k->dims, last->n, last->b)) {
+      last->n = dim_mul(k->dims, last->n, s.n);
     } else {
       k->sums[k->n_sums++] = s;
     }

@@ -74,16 +74,16 @@ static void pad_line(const copy_kernel *k, LLVMValueRef line) {
                there = emit_lesser(w, behind, emit_size(x, p->in[last])), zero = emit_i64(w, 0);
   LLVMValueRef high = LLVMBuildSub(w->builder, behind, there, ""), from = zero;
   LLVMValueRef rest = line, inside = LLVMConstInt(w->i1, 1, false);
-  dim stride = emit_dim_times(t, p->in[last], c);
+  dim stride = dim_mul(t, p->in[last], c);
   for (int64_t d = last; d-- > 0;) {
     LLVMValueRef place = LLVMBuildSub(w->builder, emit_modulo_size(x, rest, p->padded[d]), emit_i64(w, p->low[d]), "");
     rest = emit_over_size(x, rest, p->padded[d]);
     inside = LLVMBuildAnd(w->builder, inside, emit_icmp(w, LLVMIntULT, place, emit_size(x, p->in[d])), "");
     from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, place, emit_size(x, stride), ""), "");
-    stride = emit_dim_times(t, stride, p->in[d]);
+    stride = dim_mul(t, stride, p->in[d]);
   }
   from = LLVMBuildAdd(w->builder, from, LLVMBuildMul(w->builder, rest, emit_size(x, stride), ""), "");
-  LLVMValueRef to = emit_times_size(x, line, emit_dim_times(t, p->padded[last], c));
+  LLVMValueRef to = emit_times_size(x, line, dim_mul(t, p->padded[last], c));
   LLVMValueRef arguments[LINE_PARAMETERS] = {at(k, k->copy, to), at(k, k->a, emit_select(w, inside, from, zero)),
                                              emit_times(w, emit_select(w, inside, low, width), c),
                                              emit_times(w, emit_select(w, inside, there, zero), c),
@@ -99,7 +99,7 @@ void emit_product_padding(emit_writer *writer, const emit_product *p, LLVMValueR
   dim_table *t = writer->e.x.sizes->table;
   dim lines = p->images;
   for (int64_t d = 0; d < p->spatial - 1; d++) {
-    lines = emit_dim_times(t, lines, p->padded[d]);
+    lines = dim_mul(t, lines, p->padded[d]);
   }
   emit_loop l;
   emit_compile_quickly(w);
@@ -198,7 +198,7 @@ static void pack_level(const copy_kernel *k, int64_t level, LLVMValueRef from, L
   if (level + 1 < p->n_sums) {
     dim inner = p->lanes;
     for (int64_t j = level + 1; j < p->n_sums; j++) {
-      inner = emit_dim_times(x->sizes->table, inner, p->sums[j].n);
+      inner = dim_mul(x->sizes->table, inner, p->sums[j].n);
     }
     emit_loop_begin(w, &l, emit_i64(w, 0), emit_size(x, s->n), 1, dim_is_const(s->n), 0, NULL);
     LLVMValueRef below = at(k, from, emit_times_size(x, l.iv, s->b));
@@ -235,7 +235,7 @@ void emit_product_panels(emit_writer *writer, const emit_product *p, LLVMValueRe
                                   emit_times(w, emit_modulo(w, outside, p->group.n), p->group.b)));
   pack_level(k, 0, from, at(k, k->packed, emit_times_size(x, l.iv, panel)), emit_modulo_size(x, l.iv, panels));
   emit_loop_end(w, &l, NULL);
-  writer->info->grid = emit_dim_times(t, emit_product_outside(t, p), panels);
+  writer->info->grid = dim_mul(t, emit_product_outside(t, p), panels);
   writer->cost = emit_likely_size(t, emit_product_packed(t, p)) * 0.2;
 }
 
@@ -247,15 +247,15 @@ uint32_t emit_product_phases(const emit_product *p) { return 1 + pads(p) + (p->p
 
 dim emit_product_copied(dim_table *t, const emit_product *p) {
   int64_t line = 64 / (int64_t)dtype_bytes((dtype)p->type);
-  return emit_dim_times(t, emit_dim_ceil_over(t, p->padded_elements, line), line);
+  return dim_mul(t, emit_dim_ceil_over(t, p->padded_elements, line), line);
 }
 
 dim emit_product_scratch(dim_table *t, const emit_product *p) {
   int64_t bytes = (int64_t)dtype_bytes((dtype)p->type);
-  dim copied = emit_dim_times(t, emit_product_copied(t, p), bytes);
+  dim copied = dim_mul(t, emit_product_copied(t, p), bytes);
   if (p->packing != EMIT_B_SCRATCH) {
     return copied;
   }
-  dim packed = emit_dim_times(t, emit_product_packed(t, p), bytes);
+  dim packed = dim_mul(t, emit_product_packed(t, p), bytes);
   return copied ? dim_add(t, copied, packed) : packed;
 }

@@ -44,8 +44,7 @@ enum {
   EMIT_PRODUCT_FIRST
 };
 
-/* The first returns a * b, the second a / b rounded up.  The table may be NULL if both sizes are constants. */
-dim emit_dim_times(dim_table *t, dim a, dim b);
+/* Returns a / b, rounded up.  The table may be NULL if both sizes are constants. */
 dim emit_dim_ceil_over(dim_table *t, dim a, dim b);
 
 /* Returns the number of elements of the copy of A, rounded up to whole cache lines; the panels of B follow it. */

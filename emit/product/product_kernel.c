@@ -188,7 +188,7 @@ static LLVMValueRef b_of(const kernel *x, LLVMValueRef outside, LLVMValueRef bat
   const emit_indexer *e = &k->w.e.x;
   const emit_product *p = k->p;
   if (p->packing != EMIT_B_PLAIN) {
-    dim panels = emit_dim_times(k->dims, emit_product_panels_of(k->dims, p), emit_product_panel(k->dims, p));
+    dim panels = dim_mul(k->dims, emit_product_panels_of(k->dims, p), emit_product_panel(k->dims, p));
     return emit_product_at(k, x->b, emit_times_size(e, outside, panels));
   }
   LLVMValueRef offset = emit_level_offset(e, p->n_batch, p->batch, true, batch);
@@ -209,7 +209,7 @@ static void write_step(kernel *x, LLVMValueRef item) {
   LLVMValueRef outside = flat ? emit_i64(w, 0) : emit_over_size(e, rest, second);
   LLVMValueRef batch = emit_over(w, outside, p->group.n), group = emit_modulo(w, outside, p->group.n);
   LLVMValueRef rows = LLVMBuildNSWMul(w->builder, p->rows_first ? i : j, x->row_blocks, "");
-  dim batch_rows = emit_dim_times(k->dims, k->rows.outer, k->rows.inner);
+  dim batch_rows = dim_mul(k->dims, k->rows.outer, k->rows.inner);
   step s = {.group = group, .row_from = rows, .first_row = emit_times_size(e, batch, batch_rows)};
   s.row_to = emit_lesser(w, emit_add(w, rows, x->row_blocks), x->blocks);
   s.column_step = p->rows_first ? j : i;
@@ -270,8 +270,8 @@ static void write_product(kernel *x) {
   } else {
     write_steps(x);
   }
-  dim steps = emit_dim_times(k->dims, x->grid.row_steps, x->grid.column_steps);
-  k->w.info->grid = emit_dim_times(k->dims, emit_product_outside(k->dims, p), steps);
+  dim steps = dim_mul(k->dims, x->grid.row_steps, x->grid.column_steps);
+  k->w.info->grid = dim_mul(k->dims, emit_product_outside(k->dims, p), steps);
   k->w.cost = emit_product_cost(k->dims, p);
 }
 

@@ -15,7 +15,7 @@ typedef struct ladder {
   const emit_product *p;
 } ladder;
 
-static dim times(const ladder *x, dim a, dim b) { return emit_dim_times(x->k->dims, a, b); }
+static dim times(const ladder *x, dim a, dim b) { return dim_mul(x->k->dims, a, b); }
 
 /* Returns how many bytes elements are apart that are `elements` elements apart. */
 static dim bytes_of(const ladder *x, dim elements) { return times(x, elements, (int64_t)dtype_bytes(x->k->type)); }

@@ -9,14 +9,14 @@
 dim emit_product_panels_of(dim_table *t, const emit_product *p) { return emit_dim_ceil_over(t, p->columns, p->lanes); }
 
 dim emit_product_packed(dim_table *t, const emit_product *p) {
-  dim panels = emit_dim_times(t, emit_product_outside(t, p), emit_product_panels_of(t, p));
-  return emit_dim_times(t, panels, emit_product_panel(t, p));
+  dim panels = dim_mul(t, emit_product_outside(t, p), emit_product_panels_of(t, p));
+  return dim_mul(t, panels, emit_product_panel(t, p));
 }
 
 int64_t emit_product_head(const emit_product *p) { return p->dot4_offset ? p->lanes : 0; }
 
 dim emit_product_panel(dim_table *t, const emit_product *p) {
-  dim rows = emit_dim_times(t, p->lanes, emit_product_sums(t, p));
+  dim rows = dim_mul(t, p->lanes, emit_product_sums(t, p));
   return emit_product_head(p) ? dim_add_const(t, rows, emit_product_head(p)) : rows;
 }
 

@@ -375,20 +375,13 @@ static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_b
   return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
 
-emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors) {
-  return emit_gemm_cut(ceil_div(p->columns, p->lanes), (int)vectors);
-}
-
 /* Returns true if the extents of C are constants; the number of products in a sum need not be one. */
 static bool has_constant_extents(dim_table *t, const emit_product *p) {
   return dim_is_const(emit_product_outside(t, p)) && dim_is_const(count(t, p->n_rows, p->rows)) &&
          dim_is_const(p->columns);
 }
 
-static int64_t column_blocks_of(const emit_product *p) {
-  emit_gemm_parts c = emit_product_column_cut(p, p->tile_vectors);
-  return c.n_large + c.n_small;
-}
+static int64_t column_blocks_of(const emit_product *p) { return emit_product_columns_of(NULL, p, p->tile_vectors).n; }
 
 /* The least number of multiplications in a step.  A multiplication takes about a hundredth of a nanosecond. */
 static const double least_work = 20000;

@@ -65,8 +65,14 @@ typedef struct emit_product_grid {
 } emit_product_grid;
 emit_product_grid emit_product_grid_of(dim_table *t, const emit_product *p);
 
-/* Returns how columns are divided into blocks of at most `vectors` vectors; the number of columns must be a
- * constant. */
-emit_gemm_parts emit_product_column_cut(const emit_product *p, int64_t vectors);
+/* The blocks into which the columns of a group are divided: first n_large blocks of `large` vectors, then blocks of
+ * `small` vectors; n blocks in all.  A size of 0 means that there are no such blocks. */
+typedef struct emit_product_columns {
+  int64_t large, small;
+  dim n_large, n;
+} emit_product_columns;
+/* Divides the columns into blocks of at most `vectors` vectors.  If their number is not a constant, each vector that is
+ * left after the whole blocks is a block of its own; otherwise the table may be NULL. */
+emit_product_columns emit_product_columns_of(dim_table *t, const emit_product *p, int64_t vectors);
 
 #endif

@@ -40,17 +40,10 @@ static parts parts_of(const emit_ir *w, const emit_gemm_parts *p) {
   return (parts){large, small, emit_i64(w, p->n_large), emit_i64(w, p->n_large + p->n_small)};
 }
 
-/* Divides the columns of a group, counted in vectors, into blocks of at most `vectors` vectors.  If the number of
- * columns is not a constant, each vector that is left after the whole blocks is a block of its own. */
 static parts column_parts(const kernel *x, int64_t vectors) {
-  const emit_ir *w = x->k.w.e.w;
-  dim panels = emit_product_panels_of(x->k.dims, x->k.p);
-  if (dim_is_const(panels)) {
-    emit_gemm_parts cut = emit_product_column_cut(x->k.p, vectors);
-    return parts_of(w, &cut);
-  }
-  LLVMValueRef n = emit_size(&x->k.w.e.x, panels), n_large = emit_over(w, n, vectors);
-  return (parts){vectors, vectors > 1, n_large, emit_add(w, n_large, emit_modulo(w, n, vectors))};
+  const emit_indexer *e = &x->k.w.e.x;
+  const emit_product_columns c = emit_product_columns_of(x->k.dims, x->k.p, vectors);
+  return (parts){c.large, c.small, emit_size(e, c.n_large), emit_size(e, c.n)};
 }
 
 typedef void part_body(kernel *x, void *data, LLVMValueRef start, int64_t size);

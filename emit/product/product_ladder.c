@@ -22,26 +22,14 @@ static dim bytes_of(const ladder *x, dim elements) { return times(x, elements, (
 
 /* --- the blocks --- */
 
-/* Puts rung number h into the record: the rows that blocks of this size, or narrower ones, compute.  If the number of
- * columns is not a constant, each vector that is left after the whole blocks is a block of its own. */
+/* Puts rung number h into the record: the rows that blocks of this size, or narrower ones, compute. */
 static void put_rung(ladder *x, int h, emit_product_block block) {
-  dim_table *t = x->k->dims;
-  dim panels = emit_product_panels_of(t, x->p), n_wide, n;
-  int64_t widths[] = {block.vectors, block.vectors > 1};
-  if (dim_is_const(panels)) {
-    emit_gemm_parts cut = emit_product_column_cut(x->p, block.vectors);
-    widths[0] = cut.n_large ? cut.large : 0;
-    widths[1] = cut.n_small ? cut.large - 1 : 0;
-    n_wide = cut.n_large;
-    n = cut.n_large + cut.n_small;
-  } else {
-    n_wide = dim_floordiv(t, panels, block.vectors);
-    n = dim_add(t, n_wide, dim_mod(t, panels, block.vectors));
-  }
+  const emit_product_columns columns = emit_product_columns_of(x->k->dims, x->p, block.vectors);
+  const int64_t widths[] = {columns.large, columns.small};
   int at = EMIT_LADDER_RUNGS + h * EMIT_RUNG_ENTRIES;
   emit_put_number(&x->record, at + EMIT_RUNG_ROWS, block.rows);
-  emit_put_size(&x->record, at + EMIT_RUNG_N_WIDE, n_wide);
-  emit_put_size(&x->record, at + EMIT_RUNG_N, n);
+  emit_put_size(&x->record, at + EMIT_RUNG_N_WIDE, columns.n_large);
+  emit_put_size(&x->record, at + EMIT_RUNG_N, columns.n);
   for (int j = 0; j < 2; j++) {
     emit_put_number(&x->record, at + EMIT_RUNG_WIDTHS + j, widths[j]);
     if (widths[j]) {

@@ -8,6 +8,17 @@
 
 dim emit_product_panels_of(dim_table *t, const emit_product *p) { return emit_dim_ceil_over(t, p->columns, p->lanes); }
 
+emit_product_columns emit_product_columns_of(dim_table *t, const emit_product *p, int64_t vectors) {
+  dim panels = emit_product_panels_of(t, p);
+  if (dim_is_const(panels)) {
+    emit_gemm_parts cut = emit_gemm_cut(panels, (int)vectors);
+    return (emit_product_columns){cut.n_large ? cut.large : 0, cut.n_small ? cut.large - 1 : 0, cut.n_large,
+                                  cut.n_large + cut.n_small};
+  }
+  dim n_large = dim_floordiv(t, panels, vectors);
+  return (emit_product_columns){vectors, vectors > 1, n_large, dim_add(t, n_large, dim_mod(t, panels, vectors))};
+}
+
 dim emit_product_packed(dim_table *t, const emit_product *p) {
   dim panels = dim_mul(t, emit_product_outside(t, p), emit_product_panels_of(t, p));
   return dim_mul(t, panels, emit_product_panel(t, p));

@@ -1,7 +1,7 @@
 # ox_llvm.m4: LLVM 19 through its C API.
 
-# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_COMPILER_LIBS, LLVM_VERSION. --with-llvm names a prefix or an llvm-config
-# (which runs on the machine that builds, also when cross-compiling).
+# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_COMPILER_LIBS, HOT_FUNCTIONS_LDFLAGS, LLVM_VERSION.
+# --with-llvm names a prefix or an llvm-config (which runs on the machine that builds, also when cross-compiling).
 AC_DEFUN([OX_LLVM], [
   AC_ARG_WITH([llvm], [AS_HELP_STRING([--with-llvm=PREFIX-or-llvm-config], [where LLVM 19 is])],
     [], [with_llvm=yes])
@@ -26,6 +26,7 @@ AC_DEFUN([OX_LLVM], [
   AC_SUBST([LLVM_LDFLAGS])
   AC_SUBST([LLVM_LIBS])
   AC_SUBST([LLVM_COMPILER_LIBS])
+  AC_SUBST([HOT_FUNCTIONS_LDFLAGS])
   AC_SUBST([LLVM_VERSION])
 ])
 
@@ -59,9 +60,21 @@ AC_DEFUN([OX_LLVM_TRY], [
   ])
 ])
 
+# OX_HOT_FUNCTIONS: sets HOT_FUNCTIONS_LDFLAGS if the linker takes a script that only adds to its own one.
+AC_DEFUN([OX_HOT_FUNCTIONS], [
+  AC_MSG_CHECKING([whether the linker takes the order of LLVM's functions])
+  ox_save_LDFLAGS=$LDFLAGS
+  LDFLAGS="$LDFLAGS -Wl,-T,$srcdir/m4/hot_functions.ld"
+  AC_LINK_IFELSE([AC_LANG_PROGRAM([], [])],
+    [AC_MSG_RESULT([yes]); HOT_FUNCTIONS_LDFLAGS='-Wl,-T,$(srcdir)/m4/hot_functions.ld'],
+    [AC_MSG_RESULT([no])])
+  LDFLAGS=$ox_save_LDFLAGS
+])
+
 # OX_LLVM_STATIC: sets LLVM_COMPILER_LIBS, for linking libonnx-xla-compiler: LLVM's archives, since loading all of LLVM
 # as a shared library takes longer than compiling a small model. The many programs of tests are linked with LLVM_LIBS
-# instead.
+# instead. Sets HOT_FUNCTIONS_LDFLAGS, which puts the functions of the archives that compilations execute next to each
+# other (m4/list-hot-functions): 20 MB less memory in a process that compiles.
 AC_DEFUN([OX_LLVM_STATIC], [
   AC_ARG_ENABLE([static-llvm],
     [AS_HELP_STRING([--disable-static-llvm], [uses LLVM's shared library, which makes a small library that takes longer to load])],
@@ -80,7 +93,8 @@ AC_DEFUN([OX_LLVM_STATIC], [
       AC_LINK_IFELSE([AC_LANG_PROGRAM([[#include <llvm-c/Target.h>
 #include <llvm-c/Transforms/PassBuilder.h>]], [[LLVMInitializeX86Target(); LLVMDisposePassBuilderOptions(LLVMCreatePassBuilderOptions());]])],
         [AC_MSG_RESULT([yes])
-         LLVM_COMPILER_LIBS=$ox_libs ox_llvm_form=archives],
+         LLVM_COMPILER_LIBS=$ox_libs ox_llvm_form=archives
+         OX_HOT_FUNCTIONS],
         [AC_MSG_RESULT([no: the shared library is used])
          AS_IF([test "$enable_static_llvm" = yes],
            [OX_MISSING([archives of LLVM 19 or what they need], [llvm-19-dev libzstd-dev zlib1g-dev], [or leave --enable-static-llvm out])])])

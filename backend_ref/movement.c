@@ -161,6 +161,21 @@ status ref_broadcast(ref_call *c) {
   return NULL;
 }
 
+/* Sets result 0 to the elements of the box in operand 0, whose first element has the number `base`.  Elements that are
+ * contiguous in a constant are not copied: weights may be large parts of a model's file. */
+static void move_elements(ref_call *c, const ref_box *b, int64_t base) {
+  ref_box simple = simplify(b);
+  bool contiguous = simple.rank == 0 || (simple.rank == 1 && simple.from[0] == 1);
+  if (contiguous && !c->pool && shape_elements(&c->out[0].shape)) {
+    c->out[0].data = element(c, 0, base);
+  } else {
+    void *r = ref_result(c, 0);
+    if (shape_elements(&c->out[0].shape)) {
+      ref_move(element_size(c), b, r, element(c, 0, base));
+    }
+  }
+}
+
 status ref_transpose(ref_call *c) {
   const int64_t *permutation = hlo_ints(c->i, HLO_ATTR_PERMUTATION);
   int64_t strides[SHAPE_MAX_RANK];
@@ -169,7 +184,7 @@ status ref_transpose(ref_call *c) {
   for (int d = 0; d < b.rank; d++) {
     b.from[d] = strides[permutation[d]];
   }
-  ref_move(element_size(c), &b, ref_result(c, 0), c->in[0].data);
+  move_elements(c, &b, 0);
   return NULL;
 }
 
@@ -182,10 +197,7 @@ status ref_reverse(ref_call *c) {
     base += (b.extents[d] - 1) * b.from[d];
     b.from[d] = -b.from[d];
   }
-  void *r = ref_result(c, 0);
-  if (shape_elements(&c->out[0].shape)) {
-    ref_move(element_size(c), &b, r, element(c, 0, base));
-  }
+  move_elements(c, &b, base);
   return NULL;
 }
 
@@ -193,16 +205,11 @@ status ref_slice(ref_call *c) {
   ref_box b = result_box(c);
   int64_t strides[SHAPE_MAX_RANK];
   shape_strides(&c->in[0].shape, strides);
-  void *r = ref_result(c, 0);
-  if (!shape_elements(&c->out[0].shape)) {
-    return NULL;
-  }
   for (int d = 0; d < b.rank; d++) {
     /* the stride of a single element is not used and could overflow */
     b.from[d] = b.extents[d] > 1 ? strides[d] * hlo_ints(c->i, HLO_ATTR_STRIDES)[d] : 0;
   }
-  int64_t base = ref_offset(b.rank, strides, hlo_ints(c->i, HLO_ATTR_STARTS));
-  ref_move(element_size(c), &b, r, element(c, 0, base));
+  move_elements(c, &b, ref_offset(b.rank, strides, hlo_ints(c->i, HLO_ATTR_STARTS)));
   return NULL;
 }
 

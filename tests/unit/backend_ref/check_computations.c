@@ -158,6 +158,30 @@ START_TEST(folding) {
 }
 END_TEST
 
+/* Rows 2 and 3 of a matrix are contiguous, so folding the slice must not copy them; columns are not contiguous. */
+static status fold_slices(void *data) {
+  hlo_module *m = hlo_module_create(eval_memory, "test");
+  m->entry = hlo_computation_create(m, "main");
+  hlo_builder b = hlo_builder_make(m->entry);
+  b.eval = ref_fold;
+  b.fold_bytes = 1 << 20;
+  int32_t elements[4][3] = {{0}, {0}, {6, 7, 8}, {9, 10, 11}};
+  literal matrix = literal_make(shape_make(DTYPE_S32, 2, (dim[]){4, 3}), elements);
+  hlo_value x = hlo_constant(&b, matrix);
+  const literal *rows = hlo_literal(hlo_slice(&b, x, (int64_t[]){2, 0}, (int64_t[]){4, 3}, (int64_t[]){1, 1}));
+  const literal *columns = hlo_literal(hlo_slice(&b, x, (int64_t[]){2, 1}, (int64_t[]){4, 3}, (int64_t[]){1, 1}));
+  TRY(hlo_builder_take_error(&b));
+  CHECK_THAT(rows && rows->data == elements[2], STATUS_INTERNAL, "contiguous rows were copied");
+  CHECK_THAT(columns && memcmp(columns->data, (int32_t[]){7, 8, 10, 11}, 16) == 0, STATUS_INTERNAL, "wrong columns");
+  return NULL;
+}
+
+START_TEST(folding_slices) {
+  status s = guard_run(fold_slices, NULL);
+  ck_assert_msg(!s, "%s", eval_fail_text(s));
+}
+END_TEST
+
 static status every_op(void *data) {
   hlo_module *m = hlo_module_create(eval_memory, "test");
   hlo_computation *c = hlo_computation_create(m, "main");
@@ -183,6 +207,7 @@ int main(void) {
   tcase_add_test(c, deadline);
   tcase_add_test(c, frees_what_is_dead);
   tcase_add_test(c, folding);
+  tcase_add_test(c, folding_slices);
   tcase_add_test(c, table_is_complete);
   return run_suite("computations", c);
 }

@@ -1,6 +1,7 @@
 # ox_llvm.m4: LLVM 19 through its C API.
 
-# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_COMPILER_LIBS, HOT_FUNCTIONS_LDFLAGS, LLVM_VERSION.
+# OX_LLVM: sets LLVM_CPPFLAGS, LLVM_LDFLAGS, LLVM_LIBS, LLVM_COMPILER_LIBS, HOT_FUNCTIONS_LDFLAGS, LLVM_LIBDIR,
+# LLVM_VERSION, and OBJCOPY if the archives are used.
 # --with-llvm names a prefix or an llvm-config (which runs on the machine that builds, also when cross-compiling).
 AC_DEFUN([OX_LLVM], [
   AC_ARG_WITH([llvm], [AS_HELP_STRING([--with-llvm=PREFIX-or-llvm-config], [where LLVM 19 is])],
@@ -27,6 +28,7 @@ AC_DEFUN([OX_LLVM], [
   AC_SUBST([LLVM_LIBS])
   AC_SUBST([LLVM_COMPILER_LIBS])
   AC_SUBST([HOT_FUNCTIONS_LDFLAGS])
+  AC_SUBST([LLVM_LIBDIR])
   AC_SUBST([LLVM_VERSION])
 ])
 
@@ -36,9 +38,9 @@ AC_DEFUN([OX_LLVM], [
 AC_DEFUN([OX_LLVM_FLAGS], [
   ox_dir=`"$LLVM_CONFIG" --includedir`
   AS_CASE([$ox_dir], [/usr/include], [LLVM_CPPFLAGS=], [LLVM_CPPFLAGS="-isystem $ox_dir"])
-  ox_dir=`"$LLVM_CONFIG" --libdir`
-  LLVM_LDFLAGS="-L$ox_dir"
-  AS_CASE([$ox_dir], [/usr/*], [], [LLVM_LDFLAGS="$LLVM_LDFLAGS -Wl,-rpath,$ox_dir"])
+  LLVM_LIBDIR=`"$LLVM_CONFIG" --libdir`
+  LLVM_LDFLAGS="-L$LLVM_LIBDIR"
+  AS_CASE([$LLVM_LIBDIR], [/usr/*], [], [LLVM_LDFLAGS="$LLVM_LDFLAGS -Wl,-rpath,$LLVM_LIBDIR"])
   LLVM_LIBS=`"$LLVM_CONFIG" --link-shared --libs 2>/dev/null`
   AS_IF([test -z "$LLVM_LIBS"],
     [LLVM_LIBS="`"$LLVM_CONFIG" --link-static --libs --system-libs | tr '\n' ' '` -lstdc++"])
@@ -94,7 +96,8 @@ AC_DEFUN([OX_LLVM_STATIC], [
 #include <llvm-c/Transforms/PassBuilder.h>]], [[LLVMInitializeX86Target(); LLVMDisposePassBuilderOptions(LLVMCreatePassBuilderOptions());]])],
         [AC_MSG_RESULT([yes])
          LLVM_COMPILER_LIBS=$ox_libs ox_llvm_form=archives
-         OX_HOT_FUNCTIONS],
+         OX_HOT_FUNCTIONS
+         AC_CHECK_TOOL([OBJCOPY], [objcopy])],
         [AC_MSG_RESULT([no: the shared library is used])
          AS_IF([test "$enable_static_llvm" = yes],
            [OX_MISSING([archives of LLVM 19 or what they need], [llvm-19-dev libzstd-dev zlib1g-dev], [or leave --enable-static-llvm out])])])

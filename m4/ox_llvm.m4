@@ -76,7 +76,7 @@ AC_DEFUN([OX_HOT_FUNCTIONS], [
 # OX_LLVM_STATIC: sets LLVM_COMPILER_LIBS, for linking libonnx-xla-compiler: LLVM's archives, since loading all of LLVM
 # as a shared library takes longer than compiling a small model. The many programs of tests are linked with LLVM_LIBS
 # instead. Sets HOT_FUNCTIONS_LDFLAGS, which puts the functions of the archives that compilations execute next to each
-# other (m4/list-hot-functions): 20 MB less memory in a process that compiles.
+# other (m4/list-hot-functions): 15 MB less memory in a process that compiles.
 AC_DEFUN([OX_LLVM_STATIC], [
   AC_ARG_ENABLE([static-llvm],
     [AS_HELP_STRING([--disable-static-llvm], [uses LLVM's shared library, which makes a small library that takes longer to load])],

@@ -33,18 +33,19 @@ typedef struct emit_attention {
 bool emit_attention_is_f32(const hlo_attention *a);
 bool emit_attention_is_static(const hlo_attention *a);
 
-/* The bytes of stack that a kernel of this file or of flash_attention.h may take. */
+/* The largest number of bytes of stack that a kernel of this file or of flash_attention.h takes. */
 enum { EMIT_ATTENTION_STACK = 192 << 10 };
 
-/* Describes the kernel for an attention.  Returns false if there is none: it needs static shapes, f32, a target whose
- * stack is large enough, at least eight rows of q, few enough keys that the scores of some rows fit in a tile, heads of
- * at most 1024 columns, and contiguous columns of v. */
+/* Sets *out to the description of the kernel for an attention.  Returns false if there is none: it needs static shapes,
+ * f32, a target whose stack is large enough, at least eight rows of q, few enough keys that the scores of some rows fit
+ * in a tile, heads of at most 1024 columns, and contiguous columns of v. */
 bool emit_attention_of(const hlo_attention *a, const emit_target *t, emit_attention *out);
 
+/* The first returns the number of kernels, which run one after the other.  The second returns the number of bytes of
+ * scratch memory that they need. */
 uint32_t emit_attention_phases(const emit_attention *c);
 uint64_t emit_attention_scratch(const emit_attention *c);
-/* Writes kernel number `phase` of the kernels that run one after the other.  It is an emit_write_fn
- * (emit/kernel/compile.h) whose config is an emit_attention. */
+/* Writes kernel number `phase`.  It is an emit_write_fn (emit/kernel/compile.h) whose config is an emit_attention. */
 STATUS_MUST_USE status emit_attention_write(emit_module *m, const char *name, const hlo_instr *i,
                                             const emit_options *options, const void *config, uint32_t phase,
                                             emit_kernel_info *info);

@@ -3,10 +3,10 @@
  * and each input channel in turn is broadcast to the lanes of its group.
  *
  * Vectors run along the channels.  A tile of `width` positions of one row of the result by `vectors` vectors of
- * channels stays in registers while the taps are added up.  Each input vector is loaded once for each row of taps and
- * used for all positions that need it.  Weights are packed as [taps][channel of a group][channels].  Taps that would
- * read padding are left out.  Therefore each tile at the ends of a row has code of its own, which has for each position
- * only the taps inside of the input; all tiles in between share a loop.
+ * channels stays in registers while the products with the taps are added up.  Each input vector is loaded once for each
+ * row of taps and used for all positions that need it.  Weights are packed as [taps][channel of a group][channels].
+ * Taps that would read padding are left out.  Therefore each tile at the ends of a row has code of its own, which has
+ * for each position only the taps inside of the input; all tiles in between share a loop.
  *
  * Bytes (u8 or s8 inputs, s8 weights) are converted to f32 when they are loaded, since sums of so few products of bytes
  * are exact in f32.  The sums are converted to s32, unless the epilogue starts by converting them to f32.
@@ -57,6 +57,8 @@ double emit_depthwise_size(const dim_table *dims, const emit_depthwise *d);
 /* Returns the number of vector instructions, loads included, for each multiply-add of a vector. */
 double emit_depthwise_effort(const emit_depthwise *d);
 
+/* Packs the weights of a convolution, which lie in memory as the operand does, into emit_depthwise_packed_bytes bytes
+ * at `packed`, in which they have the type d->type. */
 uint64_t emit_depthwise_packed_bytes(const emit_depthwise *d);
 void emit_depthwise_pack(const emit_depthwise *d, const void *weights, void *packed);
 

@@ -35,10 +35,10 @@ typedef struct emit_flash_attention {
   int64_t tile_rows, tile_keys;                 /* the largest number of rows of a tile, and of keys of a block */
 } emit_flash_attention;
 
-/* Describes the kernel for an attention.  Returns false if there is none: it needs batches, queries or keys whose
- * number is not a constant (attention.h is for constants), f32, heads whose sizes are constants and not too large, a
- * target whose stack is large enough (EMIT_ATTENTION_STACK), rows of q, v and the result that are contiguous, and a
- * total that does not depend on the maximum (hlo_attention.total_sees_max). */
+/* Sets *out to the description of the kernel for an attention.  Returns false if there is none: it needs batches,
+ * queries or keys whose number is not a constant (attention.h is for constants), f32, heads whose sizes are constants
+ * and not too large, a target whose stack is large enough (EMIT_ATTENTION_STACK), rows of q, v and the result that are
+ * contiguous, and a total that does not depend on the maximum (hlo_attention.total_sees_max). */
 bool emit_flash_attention_of(const hlo_attention *a, const emit_target *t, emit_flash_attention *out);
 /* Writes the kernel for a fusion of kind attention.  It is an emit_write_fn (emit/kernel/compile.h) without a config.
  */

@@ -11,8 +11,8 @@ static void add_function(const emit_ir *w, emit_shared f) { emit_shared_function
 
 /* --- products --- */
 
-/* Adds the micro-kernels of one block that multiply panels: sums of one loop, as in products of matrices, where the
- * rows of A may be contiguous or not, and of two, as in convolutions. */
+/* Adds the micro-kernels that multiply one block by panels: those whose sums have one loop, as in products of matrices,
+ * for rows of A that are contiguous and for others, and one whose sums have two loops, as in convolutions. */
 static void add_micro_kernels(const emit_ir *w, emit_gemm_tile tile) {
   emit_micro_kernel m = {.tile = tile, .type = DTYPE_F32, .panels = true, .contiguous = true, .n_loops = 1};
   emit_micro_kernel_of(w, &m);
@@ -37,7 +37,8 @@ static void for_each_block(const emit_ir *w, int lanes, void (*add_block)(const 
   }
 }
 
-/* Products whose columns are a multiple of half a vector only, such as 24 or 40, have vectors of that width. */
+/* Adds the functions for blocks of all sizes.  Vectors of half the target's width are for products whose columns fill
+ * only such vectors, as 24 columns do if the target's vectors have 16 lanes. */
 static void add_blocks(const emit_ir *w) {
   const int lanes = w->target->lanes;
   for_each_block(w, lanes, add_micro_kernels);

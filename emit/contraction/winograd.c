@@ -74,7 +74,7 @@ static void put_sizes(const winograd *g, emit_shared_kernel *record) {
   emit_put_number(record, WINOGRAD_PERIOD, winograd_period(p));
 }
 
-/* The steps of a kernel, which decide what its record must have (bits). */
+/* The steps of the algorithm that a kernel does, as bits.  They decide which entries its record must have. */
 enum { TRANSFORM = 1, MULTIPLY = 2, FINISH = 4 };
 
 static void put_grid(const winograd *g, emit_shared_kernel *record) {
@@ -91,7 +91,7 @@ static void put_function(const winograd *g, emit_shared_kernel *record, int entr
   emit_put(record, entry, emit_shared_function(g->ir, &f));
 }
 
-/* Writes a kernel that does `work`: its code is `steps`. */
+/* Writes a kernel that does the steps in `work`.  Its code is the shared function `steps`. */
 static void write_shared(const winograd *g, int work, const emit_shared *steps) {
   const winograd_tile forward = winograd_tile_of(g->p, g->lanes[0]), backward = winograd_tile_of(g->p, g->lanes[1]);
   const winograd_panel panel = winograd_panel_of(g->p);

@@ -11,13 +11,13 @@
  *   multiply   the a*a products, with weights packed in panels:     V, U[a*a][panels][C][panel] -> M[a*a][tiles][K]
  *   finish     transforms back, applies the epilogue and stores:    M -> y
  *
- * There are three schedules.  Fused: a thread does all three for a block of tiles that stays in its cache; the grid is
- * parts of the tiles, each with its own scratch memory.  Phased: three kernels run one after the other, so that the
- * weights are read once.  Phased with the on-the-fly transform: the weights are packed untransformed,
- * W[panels][C][taps][panel], and each worker transforms, in f32, the weights of some channels right before it
- * multiplies with them.  For F(4,3), that is a quarter of the bytes of transformed weights.  Sums run over all channels
- * in one order, so that the result's bits depend neither on the schedule nor on the threads, except for the rounding of
- * weights that are transformed on the fly.
+ * There are three schedules.  In the fused schedule, a thread does all three steps for a block of tiles that stays in
+ * its cache; the grid is parts of the tiles, each with its own scratch memory.  In the phased schedule, three kernels
+ * run one after the other, so that the weights are read once.  In the phased schedule with the on-the-fly transform,
+ * the weights are packed untransformed, W[panels][C][taps][panel], and each worker transforms, in f32, the weights of
+ * some channels right before it multiplies with them.  For F(4,3), that is a quarter of the bytes of transformed
+ * weights.  Sums run over all channels in one order, so that the result's bits depend neither on the schedule nor on
+ * the threads, except for the rounding of weights that are transformed on the fly.
  *
  * The number of images and their sizes may be arguments of the kernel.  The grid of the fused schedule then has a
  * number of parts that depends on the number of tiles (emit_winograd_parts).
@@ -29,10 +29,10 @@
 #include "emit/kernel/compile.h"
 
 enum {
-  EMIT_WINOGRAD_MOST = 10,
-  EMIT_WINOGRAD_MOST_TAPS = 7,
-  EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2,
-  EMIT_WINOGRAD_PHASES = 3
+  EMIT_WINOGRAD_MOST = 10,                            /* the largest m + r - 1 */
+  EMIT_WINOGRAD_MOST_TAPS = 7,                        /* the largest r */
+  EMIT_WINOGRAD_PAIRS = (EMIT_WINOGRAD_MOST - 2) / 2, /* the most pairs of points (emit_winograd_points) */
+  EMIT_WINOGRAD_PHASES = 3                            /* the number of kernels of a phased schedule */
 };
 
 /* The number of parts into which the grid of the fused schedule divides the tiles (emit_winograd_count_parts).  If the

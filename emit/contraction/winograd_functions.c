@@ -1,4 +1,4 @@
-/* winograd_functions.c - the functions that the kernels of all of Winograd's convolutions share: the transforms of many
+/* winograd_functions.c - the functions that the kernels of all Winograd convolutions share: the transforms of many
  * tiles, the fused schedule, and the steps of the grid. */
 #include "emit/contraction/winograd_internal.h"
 

@@ -117,7 +117,7 @@ winograd_panel winograd_panel_of(const emit_winograd *p);
 int64_t winograd_period(const emit_winograd *p);
 
 /* Return the functions that transform one vector of a tile, that transform it back, and that multiply by a panel of
- * weights; the files say what their parameters are.  The second argument is borrowed. */
+ * weights; the files that define them say what their parameters are.  The second argument is borrowed. */
 emit_shared winograd_forward_function(const emit_ir *w, const winograd_tile *t);
 emit_shared winograd_backward_function(const emit_ir *w, const winograd_tile *t);
 emit_shared winograd_panel_function(const emit_ir *w, const winograd_panel *p);

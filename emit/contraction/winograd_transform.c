@@ -9,9 +9,9 @@ enum { MOST = EMIT_WINOGRAD_MOST };
 
 /* --- interpolation points --- */
 
-/* These points had the smallest measured errors of those with few significant bits (0, ±1, ±2 has two to four times
- * the error of the points for size 6).  In two dimensions errors multiply; three or four pairs of points, which
- * F(4,5) and F(4,7) need, are accurate enough in one dimension only. */
+/* These points had the smallest measured errors of those with few significant bits (the points 0, ±1 and ±2 have two to
+ * four times the error of those used for size 6).  In two dimensions errors multiply; three or four pairs of points,
+ * which F(4,5) and F(4,7) need, are accurate enough in one dimension only. */
 int emit_winograd_points(int64_t size, double *points) {
   static const double of[][EMIT_WINOGRAD_PAIRS] = {{1}, {0.625, 1.5}, {0.5, 1, 2}, {0.5, 0.75, 1.25, 2}};
   int n = (int)(size - 2) / 2;

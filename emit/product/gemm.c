@@ -313,8 +313,8 @@ static void run(const emit_ir *w, const emit_gemm *g, LLVMValueRef from, LLVMVal
 enum { MOST_UNROLL = 8, SMALL_UNROLL = 4 };
 
 /* Returns how many k an iteration of the loop handles: at most `most`, about 16 multiplications, and whole bytes of
- * small integers.  Handling more k in an iteration makes no code faster and that of large blocks slower (for 13 sums of
- * Winograd's products by an eighth), and compiling slower. */
+ * small integers.  With more k in an iteration, no block was faster, large blocks were slower (one of Winograd's
+ * products with 13 sums by an eighth), and compiling took longer. */
 static int choose_unroll(const emit_gemm *g, int most) {
   int n = g->tile.rows * g->tile.vectors, unroll = g->small.bits ? 2 : 1;
   while (unroll < most && unroll * 2 * n <= 16) {

@@ -64,10 +64,10 @@ int emit_gemm_lanes(const emit_target *t, dtype type);
 bool emit_gemm_takes(dtype type);
 
 /* Small integers in place of f32 elements of B.  Their panels hold bytes; an offset was added to the integers when they
- * were packed, so that none is negative.  With 8 bits there is a row of `lanes` bytes for each k.  With 4 bits there is
- * a row for two k, the first of which is in the low halves of the bytes.  To convert an integer to f32, its bits are
- * put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is the sum of that base, the offset
- * and the zero point. */
+ * were packed, so that none is negative.  With 8 bits there is a row of `lanes` bytes for each k.  With 4 bits, a row
+ * of `lanes` bytes holds the integers of two k, those of the first k in the low halves of the bytes.  To convert an
+ * integer to f32, its bits are put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is the
+ * sum of that base, the offset and the zero point. */
 #define EMIT_SMALL_BASE 0x1p23
 typedef struct emit_small {
   int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */

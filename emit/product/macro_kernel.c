@@ -66,8 +66,8 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
 }
 
 /* Writes the loop over the blocks of the current rung in rows [begin * h, end * h) of an iteration of the loops around
- * the blocks, where h is the height of the highest rung's blocks.  The last of these rows may not exist
- * (EMIT_LADDER_INNER). */
+ * the blocks, where h is the height of the highest rung's blocks.  The last few of these rows may not exist
+ * (EMIT_LADDER_INNER says how many rows do). */
 static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
   const emit_ir *w = m->w;
   LLVMValueRef high = number_of(m, EMIT_LADDER_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);

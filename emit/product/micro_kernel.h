@@ -5,9 +5,9 @@
  * The function adds up a block whose first row of A is at `a` and whose first column of B is at `b`, and writes the
  * sums to `tile` (emit_gemm_store).  `loops` is a table of i64: the distance between rows of A, then for each loop over
  * the products of a sum, the outermost first, its number of iterations and its distances in A and in B, in elements
- * (emit_gemm_loop).  Only functions that belong to one kernel, such as those for quantised weights, read the others:
- * `buffers` and `args` are the kernel's tables of buffers and arguments, `column` is the number of the block's first
- * column. */
+ * (emit_gemm_loop).  The other parameters are read only by functions that belong to one kernel, such as those for
+ * quantised weights: `buffers` and `args` are the kernel's tables of buffers and arguments, `column` is the number of
+ * the block's first column. */
 #ifndef EMIT_PRODUCT_MICRO_KERNEL_H
 #define EMIT_PRODUCT_MICRO_KERNEL_H
 

@@ -48,8 +48,8 @@ static parts column_parts(const kernel *x, int64_t vectors) {
 
 typedef void part_body(kernel *x, void *data, LLVMValueRef start, int64_t size);
 
-/* Writes the code for part number i (a block of rows or of columns) of a range that is divided into parts, which `body`
- * writes for a given size.  If there are large and small parts, there are two branches, one for each size. */
+/* Writes the code for part number i of a range of rows or columns that is divided into parts.  `body` writes the code
+ * for a part of a given size; if there are large and small parts, there are two branches, one for each size. */
 static void each_size(kernel *x, const parts *p, LLVMValueRef i, part_body *body, void *data) {
   const emit_ir *w = x->k.w.e.w;
   if (!p->large || !p->small) {

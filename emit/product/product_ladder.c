@@ -17,7 +17,7 @@ typedef struct ladder {
 
 static dim times(const ladder *x, dim a, dim b) { return dim_mul(x->k->dims, a, b); }
 
-/* Returns how many bytes elements are apart that are `elements` elements apart. */
+/* Converts a distance in elements of A or B to one in bytes. */
 static dim bytes_of(const ladder *x, dim elements) { return times(x, elements, (int64_t)dtype_bytes(x->k->type)); }
 
 /* --- the blocks --- */

@@ -14,9 +14,9 @@
 #include "emit/kernel/writer.h"
 #include "emit/llvm/function.h"
 
-/* The first entries of all records.  An entry has 8 bytes, also if it is a pointer of 4.  They are: the tables of
- * buffers and of arguments, what onnx_xla_expired takes, and memory on the stack (`room`).  The entries from
- * EMIT_RECORD_HEAD on belong to the shared function. */
+/* The entries with which all records begin.  Each entry has 8 bytes, even where pointers have 4.  The first entries are
+ * the tables of buffers and of arguments, the argument of onnx_xla_expired (runtime/kernel_abi.h), and the address of
+ * memory on the stack (`room`).  The entries from EMIT_RECORD_HEAD on belong to the shared function. */
 enum { EMIT_RECORD_BUFFERS, EMIT_RECORD_ARGS, EMIT_RECORD_WATCH, EMIT_RECORD_ROOM, EMIT_RECORD_HEAD };
 
 enum { EMIT_STEPS_RECORD, EMIT_STEPS_BEGIN, EMIT_STEPS_END, EMIT_STEPS_PARAMETERS };
@@ -41,7 +41,8 @@ typedef struct emit_shared_kernel {
 
 /* Begins the record of a kernel whose function w is writing; it has n entries. */
 void emit_shared_kernel_begin(emit_shared_kernel *k, emit_writer *w, int n);
-/* Set an entry: to an i64 or pointer that is a constant, a number, a size, the address of a buffer. */
+/* Set an entry: the first to a constant that is an i64 or a pointer, the others to a number, to a size, and to the
+ * address of a buffer of the kernel. */
 void emit_put(emit_shared_kernel *k, int entry, LLVMValueRef constant);
 void emit_put_number(emit_shared_kernel *k, int entry, int64_t number);
 void emit_put_size(emit_shared_kernel *k, int entry, dim size);

@@ -13,7 +13,7 @@
 #include "backend_cpu/algorithms/contraction.h"
 #include "lower/kernels/kernels.h"
 
-enum { CPU_MAX_CONFIGS_OF_ONE = 24, CPU_MAX_PHASES = 4 };
+enum { CPU_MAX_CONFIGS_OF_ONE = 24 }; /* the most configs that one algorithm lists for a problem */
 
 /* The options that all problems of a module have in common. */
 typedef struct cpu_problem_options {

@@ -90,8 +90,8 @@ static double bytes_of(const hlo_instr *i) {
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
   bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
   const emit_target *t = p->options.target;
-  int widest = t->vector_bits ? t->vector_bits / 32 : 1; /* the lanes of the library's vectors, whatever vectors our own
-                                                            kernels have */
+  /* The lanes of the library's vectors, which may be wider than those of our own kernels. */
+  int widest = t->vector_bits ? t->vector_bits / 32 : 1;
   double each = cpu_multiply_add_nanoseconds(t, widest) * (few_channels ? few_channels_factor : 1);
   return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }
@@ -141,7 +141,8 @@ static bool is_small(const cpu_problem *p) {
 static uint32_t list_parts(const cpu_problem *p, const cpu_library_plan *library, uint32_t room, cpu_config *out) {
   uint32_t n = 0;
   int64_t wanted = wanted_parts(p, &library->c), best = whole_parts(&library->c, wanted);
-  int64_t threads = best < wanted && best < p->options.threads ? best : p->options.threads; /* that have a part */
+  /* The number of threads that get a part. */
+  int64_t threads = best < wanted && best < p->options.threads ? best : p->options.threads;
   double estimate = call_nanoseconds + cpu_time_on_threads(work_of(p, &library->c), (uint32_t)threads);
   add_config(best, estimate, false, &n, out);
   for (int64_t parts = 1; parts <= 4 * (int64_t)p->options.threads && n + 1 < room; parts *= 2) {

@@ -73,8 +73,8 @@ static status can_run(void *data) {
 
 /* --- problems --- */
 
-/* Describes the problem for people: "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum, constant weights; 8
- * threads".  `rows` is the text to print for the shape of the first operand. */
+/* Returns a description of the problem for messages, such as "convolution f32[1,56,56,64] f32[64,64,3,3] add maximum,
+ * constant weights; 8 threads".  `rows` is the text to print for the shape of the first operand. */
 static const char *describe(arena *a, const cpu_problem *p, const char *rows) {
   const hlo_instr *c = p->contraction;
   const char *text = arena_printf(a, "%s %s %s", hlo_info(c)->name, rows, SHAPE_STR(NULL, hlo_shape(c->operands[1])));

@@ -53,8 +53,9 @@ typedef struct cpu_geometry {
   /* Dtypes.  Either all are f32, or lhs is u8 or s8 and the weights are s8 and packed.  In the second case the bias is
    * s32, post-ops are computed in f32, and a result that is not f32 is rounded to the nearest and saturated. */
   int64_t lhs_type, weights_type, result_type;
-  /* DTYPE_BF16 or DTYPE_F16: operands are f32, but rounded to this type before they are multiplied: the weights when
-   * they are packed, lhs in each run.  Sums, bias and post-ops are f32.  DTYPE_INVALID: nothing is rounded. */
+  /* If this is DTYPE_BF16 or DTYPE_F16, the f32 operands are rounded to this type before they are multiplied: the
+   * weights when they are packed, lhs in each run.  Sums, bias and post-ops are f32.  If this is DTYPE_INVALID, nothing
+   * is rounded. */
   int64_t reduced_precision;
   /* For a convolution.  Its weights are [O, I/groups, spatial...]. */
   int64_t spatial, channels_last, batch, in_channels, out_channels, groups;
@@ -73,6 +74,8 @@ typedef struct cpu_contraction {
   cpu_post_op post_ops[CPU_MAX_POST_OPS];
 } cpu_contraction;
 
+/* Write a call to a thunk's config, and read it from there.  Reading fails with INVALID_FILE if the bytes are damaged;
+ * the message names `what`. */
 void cpu_contraction_write(rt_writer *w, const cpu_contraction *c);
 STATUS_MUST_USE status cpu_contraction_read(rt_reader *r, arena *a, const char *what, cpu_contraction *c);
 /* Sets dims to the extents of the result, in the order of the dimensions in memory, and returns the rank. */

@@ -15,6 +15,7 @@
 /* Returns the process's only engine, or NULL if the library finds no processor that it can use. */
 dnnl_engine_t onednn_engine(void);
 
+/* Returns the error for a failure of oneDNN to make `what`.  It is UNSUPPORTED if oneDNN has no implementation. */
 status onednn_failed(dnnl_status_t s, const char *what);
 
 #define DNNL(call, what)                   \

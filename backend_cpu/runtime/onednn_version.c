@@ -8,8 +8,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* dnnl_runtime_error means that the generator of a kernel ran out of registers or made too long a jump, as oneDNN 2.7
- * does for bf16 convolutions of 12 groups on Zen 4. */
+/* dnnl_runtime_error means that the generator of a kernel ran out of registers or made too long a jump, as that of
+ * oneDNN 2.7 does for bf16 convolutions of 12 groups on Zen 4. */
 status onednn_failed(dnnl_status_t s, const char *what) {
   bool cannot = s == dnnl_unimplemented || s == dnnl_runtime_error;
   status_code code = s == dnnl_out_of_memory ? STATUS_RESOURCE : cannot ? STATUS_UNSUPPORTED : STATUS_INTERNAL;

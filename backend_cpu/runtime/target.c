@@ -41,7 +41,8 @@ static const function_set *functions(void) {
   return chosen;
 }
 
-/* Returns a precompiled function, whose name tells the processor for which it is; NULL if there is none. */
+/* Returns the precompiled function of this name, which contains the processor for which it was compiled; NULL if there
+ * is none. */
 static void *find_function(const char *name) {
   const named_function *found = NULL;
   for (uint32_t k = 0; k < cpu_n_function_sets && !found; k++) {

@@ -213,8 +213,8 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
 
 static bool is_infinite(hlo_value v) { return hlo_is_splat(v, INFINITY) || hlo_is_splat(v, -INFINITY); }
 
-/* Returns the number of the operand of `select` that is chosen where `max` is finite; 0 if its condition does not tell
- * that by `max` being finite, or equal or unequal to an infinity. */
+/* Returns the number of the operand of `select` that is chosen where `max` is finite.  Returns 0 unless the condition
+ * tests whether `max` is finite, or compares it with an infinity. */
 static uint32_t chosen_if_finite(const hlo_instr *select, const hlo_instr *max) {
   const hlo_instr *c = select->operands[0].def;
   uint32_t chosen = 1;

@@ -29,8 +29,8 @@ enum { EMIT_ATTENTION_GROUPS = 16, EMIT_ATTENTION_LANES = 16 };
 
 enum {
   EMIT_ATTENTION_MMA_LANES = 4, /* if tensor cores multiply: the lanes that have the same rows */
-  EMIT_ATTENTION_MMA_ROWS = 2,  /* of each lane */
-  EMIT_ATTENTION_MMA_KEYS = 16  /* of each lane in a tile, or half as many if heads are wide */
+  EMIT_ATTENTION_MMA_ROWS = 2,  /* the rows of a lane */
+  EMIT_ATTENTION_MMA_KEYS = 16  /* the most keys of a lane in a tile; it has half as many if heads are wide */
 };
 
 /* The config. */
@@ -50,7 +50,7 @@ bool emit_block_attention_fits(const hlo_attention *a, const emit_block_attentio
  * be divided among several blocks (`splits` above 1), which changes the order in which sums are added.  Returns false
  * if there is no config. */
 bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_block_attention *out);
-/* The same for tensor cores.  Returns false also if there are so few rows that other kernels are better. */
+/* Does the same for tensor cores.  Also returns false if there are so few rows that other kernels are better. */
 bool emit_choose_mma_attention(const emit_target *t, const hlo_attention *a, bool divides, emit_block_attention *out);
 /* Returns true if tensor cores of the target multiply factors of the attention's types and, for f16, no exponential can
  * be more than 1, since the scores are shifted by their maximum. */
@@ -62,7 +62,7 @@ dim emit_block_attention_scratch(const hlo_attention *a, const emit_block_attent
 dim emit_block_attention_counters(const hlo_attention *a, const emit_block_attention *c);
 
 /* Writes the kernel for a fusion of kind attention; the config is an emit_block_attention.  If blocks share keys,
- * scratch memory and counters are buffers behind the result (EMIT_PARTS_BUFFERS). */
+ * scratch memory and counters are buffers after the result (EMIT_PARTS_BUFFERS). */
 emit_write_fn emit_block_attention_kernel;
 
 #endif

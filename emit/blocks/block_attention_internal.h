@@ -20,9 +20,9 @@ typedef struct emit_attention_tile {
   emit_block_attention c;
   dtype type;            /* the type in which the kernel computes */
   int64_t sums, width;   /* the sizes of a head: those of q and k, and that of v */
-  int64_t threads;       /* of a block */
-  int64_t lanes;         /* neighbouring threads that have the same rows */
-  int64_t rows, keys;    /* of a block's tile */
+  int64_t threads;       /* the threads of a block */
+  int64_t lanes;         /* the number of neighbouring threads that have the same rows */
+  int64_t rows, keys;    /* the rows and keys of a block's tile */
   int64_t row_step;      /* the distance between a thread's rows */
   int64_t chunk, padded; /* how many of the `sums` columns of k are in shared memory at a time; `sums`, rounded up to a
                             multiple of chunk */
@@ -121,7 +121,7 @@ LLVMValueRef emit_attention_inverse(emit_attention_block *k, LLVMValueRef row, L
                                     LLVMValueRef total);
 /* Replaces the thread's scores [row][key] by their exponentials (the weights), and updates the rows for them. */
 void emit_attention_softmax(emit_attention_block *k, LLVMValueRef *scores, emit_attention_rows *rows);
-/* Returns the x of all lanes that have the same rows, combined by `join`. */
+/* Returns the values that x has in all lanes with the same rows, combined by `join`. */
 typedef LLVMValueRef emit_attention_join(const emit_ir *ir, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_attention_join_lanes(emit_attention_block *k, LLVMValueRef x, emit_attention_join *join);
 

@@ -98,7 +98,8 @@ static left left_by_blocks(const emit_attention_block *k) {
                  k->t.c.splits);
 }
 
-/* What belongs to one element of the result. */
+/* The numbers from which an element of the result is computed: the largest score, the shift and the total of its row,
+ * and the sum of its values. */
 typedef struct element_sums {
   LLVMValueRef most, shift, total, value;
 } element_sums;

@@ -38,7 +38,8 @@ static const emit_index *place_of(emit_attention_block *k, LLVMValueRef row, LLV
   return place;
 }
 
-/* Returns `made` at a place where `from` is x.  Both are in the type in which the kernel computes. */
+/* Returns the value that `made` has at an index at which the value of `from` is x.  Both are in the type in which the
+ * kernel computes. */
 static LLVMValueRef value_from(emit_attention_block *k, hlo_value made, hlo_value from, const emit_index *place,
                                LLVMValueRef x) {
   x = emit_narrow(k->ir, hlo_type(from), x);

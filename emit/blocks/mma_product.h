@@ -25,8 +25,8 @@
 typedef struct emit_mma_tile {
   int64_t warp_rows, warp_columns; /* warp_rows is 1, 2 or 4; warp_columns is 1 or 2 */
   int64_t down, across;            /* each at most 4 times the other, and at most 8 warps in all */
-  /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  DTYPE_INVALID: they have the type of
-   * the operands. */
+  /* The dtype to which factors of f32 are rounded: F16, BF16, or F32 for tf32.  With DTYPE_INVALID, factors have the
+   * type of the operands. */
   int64_t rounded;
   int64_t parts; /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
   int64_t split; /* if `rounded` is F32: whether each factor is split into two numbers of tf32 (see above) */

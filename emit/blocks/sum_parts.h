@@ -14,8 +14,8 @@
 
 enum { EMIT_MOST_PARTS = 32 };
 
-/* How many buffers a kernel has behind the results if sums are divided: scratch memory for the parts, and the tiles'
- * counters, s32, which are 0 before and after a launch. */
+/* The number of buffers that a kernel has after the results if sums are divided: scratch memory for the parts, and the
+ * tiles' counters, s32, which are 0 before and after a launch. */
 enum { EMIT_PARTS_BUFFERS = 2 };
 /* Return the address of the scratch memory, and that of the counter of tile number `tile`. */
 LLVMValueRef emit_parts_memory(const emit_writer *w);

@@ -27,14 +27,14 @@ typedef struct emit_tile {
   int64_t parts;         /* into how many parts each sum is divided (sum_parts.h): 1 to 32; 1 means that it is whole */
 } emit_tile;
 
-/* Returns the tile of so many rows and columns, with whole sums. */
+/* Returns the config for these numbers of rows and columns, with whole sums. */
 emit_tile emit_tile_of(int64_t rows, int64_t columns);
 
 /* Returns true if the contraction of `i` (emit_contraction_of) can be computed in tiles. */
 bool emit_takes_tiles(const hlo_instr *i);
-/* Returns the tile that should be used for likely sizes; `divides`: whether sums may be divided.  Returns false if the
- * plain loops of emit_kernel, with a thread for each element, are better: the result has few elements, or the sums are
- * short. */
+/* Sets *out to the tile that should be used for likely sizes, and returns true.  `divides` says whether sums may be
+ * divided.  Returns false if the plain loops of emit_kernel, with a thread for each element, are better: the result has
+ * few elements, or the sums are short. */
 bool emit_choose_tile(const hlo_instr *i, bool divides, emit_tile *out);
 
 /* Returns the number of the result's tiles, each of which has a counter if sums are divided. */

@@ -88,8 +88,8 @@ static inline bool emit_is_input(const emit_element *e, hlo_value v) { return em
  * true in that case, otherwise returns false. */
 bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out);
 
-/* Load and store.  `base` points to elements of type t; the number of lanes is e->x.lanes.  `shared`: whether an
- * operand and a result of the kernel share the buffer of these elements.  `constant`: whether the elements are a
+/* These functions load and store e->x.lanes elements of type t, to which `base` points.  `shared` says whether an
+ * operand and a result of the kernel share the buffer of these elements, `constant` whether the elements are a
  * constant. */
 emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant);
 /* Loads elements that are at.step (1 to 4) apart, but only in the lanes whose positions along the innermost dimension,

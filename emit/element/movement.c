@@ -1,5 +1,5 @@
-/* movement.c - operations that move elements: each emitter computes the operand's index from the result's index.  Also
- * iota and sizes, which have no operands. */
+/* movement.c - operations that move elements: each emitter computes the operand's index from the result's index.  Iota
+ * and sizes, which have no operands, are here as well. */
 #include "emit/element/element.h"
 #include "hlo/analysis/queries.h"
 

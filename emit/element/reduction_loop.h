@@ -22,6 +22,7 @@ struct emit_reduction_loop {
   LLVMValueRef init[EMIT_REDUCTION_LOOP_VALUES]; /* the initial values: scalars, the identity of `combine` */
   /* Accumulates the element at r, an index in the loop's space, into acc, in e->x.lanes lanes. */
   void (*step)(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc);
+  /* Combines the accumulated values `other` with those in acc, and leaves the result in acc. */
   void (*combine)(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other);
   /* The space of the loop: `rank` dimensions with the extents `dims`.  If `rows`, the loop uses vectors along the last
    * one. */
@@ -36,10 +37,10 @@ struct emit_reduction_loop {
   bool unroll;      /* whether to unroll short loops, because a step is small */
   bool heavy; /* whether a step takes tens of instructions, so that few copies of the accumulators are enough to hide
                  latencies */
-  /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true), or may visit
-   * elements twice.  If so, and if a row has at least one whole vector, the elements after the last whole vector of a
-   * row are accumulated by a vector that ends with the row, in which the lanes that were accumulated before are
-   * masked. */
+  /* With `rows`: whether `step` ignores the lanes in which `mask` is false (NULL means that all are true), or
+   * accumulates the same if it visits an element twice.  If so, and if a row has at least one whole vector, the
+   * elements after the last whole vector of a row are accumulated by a vector that ends with the row, in which the
+   * lanes that were accumulated before are masked. */
   bool masks;
   LLVMValueRef mask;
   /* Set by emit_reduction_loop_run: the number of copies of the accumulators, and the lanes of each. */

@@ -8,7 +8,7 @@
  *
  * A kernel whose threads work together calls emit_block_team first.  It then writes code that each thread runs.  A
  * thread that takes a path which others do not take must not wait for them: w->uniform (writer.h) says which threads
- * are sure to take the same path.  Code that writes a branch sets w->uniform in the branch and restores it behind the
+ * are sure to take the same path.  Code that writes a branch sets w->uniform in the branch and restores it after the
  * branch. */
 #ifndef EMIT_KERNEL_BLOCK_H
 #define EMIT_KERNEL_BLOCK_H
@@ -92,8 +92,8 @@ bool emit_has_mma(const emit_target *t, dtype rows, dtype columns);
  * number of threads in the block a multiple of EMIT_WARP. */
 void emit_mma(emit_writer *w, dtype rows_type, dtype columns_type, const LLVMValueRef *rows,
               const LLVMValueRef *columns, LLVMValueRef *sums);
-/* The same for f64, where a row or column has four factors: `lane` has factor t of rows g and g + 8, factor t of column
- * g, and the same sums as above, all as f64. */
+/* Does the same for f64, where a row or column has four factors: `lane` has factor t of rows g and g + 8, factor t of
+ * column g, and the same sums as above, all as f64. */
 void emit_mma_f64(emit_writer *w, const LLVMValueRef *rows, LLVMValueRef column, LLVMValueRef *sums);
 /* Loads 16 rows and sets words[4], of type i32, to those words that the lane must have for emit_mma.  `base` is an
  * address of shared memory, a multiple of 16 bytes, and `pitch` the distance between rows in words, a multiple of 4. If

@@ -22,7 +22,7 @@ enum {
 /* Several dimensions that are treated as one. */
 typedef struct group {
   int n, operand[SHAPE_MAX_RANK], updates[SHAPE_MAX_RANK]; /* the numbers of these dimensions in the operand and in the
-                                                              updates; -1: there is none */
+                                                              updates, or -1 if there is none */
   dim extents[SHAPE_MAX_RANK], total;
 } group;
 

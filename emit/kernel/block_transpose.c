@@ -3,13 +3,12 @@
  * If the innermost dimension of the result is not that of the transposed array, and the lanes of a warp take
  * neighbouring elements of one of the two arrays, they access elements of the other one that are far apart, each in a
  * line of memory of its own.  So a block brings a tile of the transposed values, which may be computed, to shared
- * memory: there neighbouring lanes take what is next to each other in the operand.  Behind a barrier they take what is
+ * memory: there neighbouring lanes take what is next to each other in the operand.  After a barrier they take what is
  * next to each other in the result, and apply the operations that follow.
  *
  * In one of these two accesses of shared memory, neighbouring lanes access neighbouring places.  In the other one they
- * access places that are a line of the tile apart.  A gap behind every 128 bytes, or behind every line if that is
- * longer, moves these places to different banks.  The gap has one word, or one place if a place is larger than a word.
- */
+ * access places that are a line of the tile apart.  A gap after every 128 bytes, or after every line if that is longer,
+ * moves these places to different banks.  The gap has one word, or one place if a place is larger than a word. */
 #include "emit/kernel/block.h"
 #include "emit/kernel/transpose_tiles.h"
 
@@ -73,8 +72,8 @@ static void halve_longer(tile *t) {
   *side /= 2;
 }
 
-/* Sets the sides of the tile: a line of memory of the smallest type, but no more than the extents need.  If one side is
- * short, the other one may be longer. */
+/* Sets the sides of the tile: each has as many elements of the smallest type as a line of memory, but no more than the
+ * extents need.  If one side is short, the other one may be longer. */
 static void set_sides(tile *t, double rows, double columns) {
   int64_t least = MOST_SIDE;
   for (int k = 0; k < t->t.n; k++) {
@@ -125,7 +124,7 @@ bool emit_is_block_transpose(emit_writer *w) {
 typedef struct share {
   const tile *t;
   bool along_rows;         /* whether neighbouring threads have neighbouring rows */
-  LLVMValueRef fast, slow; /* the thread's first element: along the one dimension and along the other one */
+  LLVMValueRef fast, slow; /* the position of the thread's first element along the one dimension and along the other */
   int64_t step;            /* the distance to the thread's next element, along the other dimension */
   int64_t n;               /* how many elements each thread has */
   LLVMValueRef from;       /* the number of the thread's element that is element 0 in the functions below */
@@ -167,9 +166,9 @@ static LLVMValueRef place_of(const share *s, LLVMValueRef memory, LLVMTypeRef ty
   return LLVMBuildInBoundsGEP2(b, type, memory, &at, 1, "");
 }
 
-/* Returns the index of the thread's element j; `first` is that of the tile's first element.  Sets *inside to an i1:
- * whether there is such an element; NULL means that this is sure.  If `inside` is NULL, positions beyond the end of a
- * dimension are replaced by the last one. */
+/* Returns the index of the thread's element j; `first` is that of the tile's first element.  Sets *inside to an i1 that
+ * is true if there is such an element, or to NULL if there surely is.  If `inside` is NULL, positions beyond the end of
+ * a dimension are replaced by the last one. */
 static const emit_index *index_of(const share *s, const emit_index *first, int64_t j, LLVMValueRef *inside) {
   const emit_transposes *f = &s->t->t;
   emit_indexer *x = &f->w->e.x;
@@ -199,7 +198,7 @@ static const emit_index *index_of(const share *s, const emit_index *first, int64
 
 /* --- the kernel --- */
 
-/* Writes code for n of the thread's elements. */
+/* A function that writes code for n of the thread's elements. */
 typedef void some_fn(const share *s, const emit_index *first, int64_t n);
 
 static void for_all(const share *s, const emit_index *first, some_fn *write) {

@@ -85,6 +85,7 @@ bool emit_can_alias(const hlo_instr *i, uint32_t operand, uint32_t result);
  * that its operands are read as they are in memory (or are weight-only quantised: hlo/analysis/quantized.h) and that
  * its result is read only for the same element of the fusion's results.  Otherwise returns NULL. */
 const hlo_instr *emit_contraction_of(const hlo_instr *i);
+/* Returns true if `i` is a fusion whose contraction (emit_contraction_of) has weight-only quantised weights. */
 bool emit_has_quantized_weights(const hlo_instr *i);
 
 #endif

@@ -88,8 +88,8 @@ static LLVMValueRef times(const suppression *s, LLVMValueRef x, int64_t c) {
 
 static LLVMValueRef size(const suppression *s, dim d) { return emit_size(&s->w->e.x, d); }
 
-/* Sets s->counts, with which the scratch memory begins, and returns the address behind it, where the memory of the
- * parts begins. */
+/* Sets s->counts, with which the scratch memory begins, and returns the address after it, where the memory of the parts
+ * begins. */
 static LLVMValueRef scratch_of(suppression *s) {
   s->counts = emit_writer_buffer(s->w, s->w->i->n_operands + s->w->i->n_results);
   return address(s, s->ir->i64, s->counts, size(s, s->z.lines));
@@ -295,7 +295,7 @@ static LLVMValueRef join(const suppression *s) {
   return l.carried[0];
 }
 
-/* Writes zeros to the rows of the first result behind the first n. */
+/* Writes zeros to the rows of the first result after the first n. */
 static void clear_rest(const suppression *s, LLVMValueRef n) {
   const emit_ir *ir = s->ir;
   LLVMValueRef end = row_of(s, size(s, s->z.lines), emit_i64(ir, 0));

@@ -17,9 +17,9 @@ bool emit_supports_special(const hlo_instr *i, const char **why);
 /* The config of a sort. */
 typedef struct emit_sort {
   int64_t parts; /* the grid: lines are divided into at most this many parts, each with scratch memory of its own */
-  int64_t front; /* how many elements at the front of each sorted line are wanted, the others being undefined;
-                    INT64_MAX: all */
-  int64_t iota;  /* the operand that is an iota of positions along the line, which is not read; -1: none */
+  int64_t front; /* how many elements at the front of each sorted line are wanted, the others being undefined; INT64_MAX
+                    means all */
+  int64_t iota;  /* the operand that is an iota of positions along the line, which is not read; -1 if there is none */
 } emit_sort;
 /* Writes a stable sort by operand 0.  -0 equals 0, and NaN is above all numbers.  The config is an emit_sort. */
 emit_write_fn emit_sort_kernel;
@@ -34,6 +34,7 @@ enum { EMIT_NMS_PHASES = 2 };
 /* Writes the kernel of a phase: phase 0 chooses boxes for each batch and class, phase 1 joins the lists of chosen boxes
  * into one.  The config is an emit_nms. */
 emit_write_fn emit_nms_kernel;
+/* Returns the bytes of scratch memory that both kernels share. */
 dim emit_nms_scratch(const hlo_instr *i, const emit_nms *s);
 
 /* Writes a kernel that generates the words of the Mersenne twister (base/random.h).  It has no config. */

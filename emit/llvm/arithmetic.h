@@ -45,7 +45,7 @@ static inline LLVMValueRef emit_modulo(const emit_ir *w, LLVMValueRef x, int64_t
   return n == 1 ? emit_i64(w, 0) : emit_opaque(w, LLVMBuildURem(w->builder, x, emit_i64(w, n), ""));
 }
 
-/* These three are as emit_times, emit_over and emit_modulo, for a size n that need not be a constant. */
+/* These three do what emit_times, emit_over and emit_modulo do, for a size n that need not be a constant. */
 static inline LLVMValueRef emit_times_size(const emit_indexer *x, LLVMValueRef v, dim n) {
   return dim_is_const(n) ? emit_times(x->w, v, n) : LLVMBuildNSWMul(x->w->builder, v, emit_size(x, n), "");
 }

@@ -147,7 +147,10 @@ LLVMValueRef emit_pos_last(const emit_indexer *x, emit_pos a);
 /* --- indices --- */
 /* Returns an index whose axes the caller sets; dims are borrowed. */
 emit_index *emit_index_new(const emit_indexer *x, int rank, const dim *dims);
+/* Returns the index that has the same linear position as i in an array with the extents dims, which are borrowed.  Both
+ * arrays have equally many elements. */
 const emit_index *emit_index_reshape(const emit_indexer *x, const emit_index *i, int rank, const dim *dims);
+/* Set the position along axis k of i: to that along dimension d of `from`, or to p. */
 static inline void emit_axis_from(emit_index *i, int k, const emit_index *from, int d) {
   i->axes[k] = (emit_axis){.from = from, .dim = d};
 }

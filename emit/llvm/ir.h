@@ -159,8 +159,8 @@ LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x);
  * of them: that of a product whose epilogue has many constants. */
 void emit_forget_vectors(const emit_ir *w);
 
-/* EMIT_POLL: about how many elements the innermost loops may process between two checks of the run's budget.
- * EMIT_ANY_NUMBER: stands for a number of iterations that is not known when the code is written. */
+/* EMIT_POLL is about how many elements the innermost loops may process between two checks of the run's budget.
+ * EMIT_ANY_NUMBER stands for a number of iterations that is not known when the code is written. */
 enum { EMIT_POLL = 1 << 18, EMIT_ANY_NUMBER = INT32_MAX };
 /* For the body of a loop `for (iv = 0; iv < n; iv += step)` that processes `inner` elements for each value of iv:
  * writes code that calls onnx_xla_expired now and then, and returns from the kernel if the run is cancelled or its time

@@ -82,8 +82,8 @@ static V logistic_f32(W w, V x) {
  * high and a low part; the error that this causes grows to two ULP for very negative y.  For y > 87, e^-87 takes the
  * place of e^-y, so that it is not denormal, which changes nothing, since 1 is added.  For y < -80, where e^-y may be
  * too large for an f32 although the quotient is not too small, 2^-32 e^-y is computed, and the quotient is multiplied
- * by 2^-32 less the mean error of that one constant.  Where logistic(y) rounds to 0, it is multiplied by 0, so that an
- * infinite x gives NaN. */
+ * by 2^-32, or by slightly less to make up for the mean error of that one constant.  Where logistic(y) rounds to 0, it
+ * is multiplied by 0, so that an infinite x gives NaN. */
 static V times_logistic_f32(W w, V x, V y) {
   bool fma = w->target->fma;
   V c = at_least(w, at_most(w, y, 87), -104), tiny = lt(w, y, -80), none = lt(w, y, LOGISTIC_IS_0);

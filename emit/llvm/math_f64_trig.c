@@ -80,7 +80,7 @@ static void table_bits(W w, V at, int n, V *out) {
   }
 }
 
-/* The fixed-point numbers below have 128 bits, of which the last FRACTION are behind the point. */
+/* The fixed-point numbers below have 128 bits, of which the last FRACTION are after the binary point. */
 enum { FRACTION = 126 };
 
 /* Returns |x| 2/pi modulo 4 as a fixed-point number, for one number of at least 2^20.  With |x| = m 2^e, that is the

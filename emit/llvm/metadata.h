@@ -4,8 +4,8 @@
 
 #include "emit/llvm/ir.h"
 
-/* Adds an attribute that LLVM knows by `name` ("noalias") to the function that is being written: at 0 to its result, at
- * k to its parameter k - 1, at LLVMAttributeFunctionIndex to the function itself. */
+/* Adds an attribute that LLVM knows by `name`, such as "noalias", to the function that is being written: at 0 to its
+ * result, at k to its parameter k - 1, at LLVMAttributeFunctionIndex to the function itself. */
 void emit_add_attribute(const emit_ir *w, unsigned at, const char *name);
 /* Adds the attribute "name"="value" to the function that is being written. */
 void emit_add_text_attribute(const emit_ir *w, const char *name, const char *value);

@@ -15,7 +15,7 @@
 
 /* A function of fewer than FEWEST_INSTRS instructions takes no longer to compile than one that calls another.  There
  * must be INSTRS_FOR_ARGUMENT instructions for each argument, since an argument takes an instruction itself, and
- * INSTRS_FOR_DIVISION for each division by a variable, which may take as long as so many. */
+ * INSTRS_FOR_DIVISION for each division by a variable, which may take as long as that many instructions. */
 enum {
   FEWEST_INSTRS = 16,
   INSTRS_FOR_ARGUMENT = 4,

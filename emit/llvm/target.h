@@ -49,9 +49,9 @@ typedef struct emit_target {
   bool mma; /* for EMIT_BLOCKS: whether a warp can multiply matrices (emit_mma), and a thread can begin copies to shared
                memory and go on (emit_copy_begin); NVIDIA's GPUs can do both from sm_80 on */
   bool emulated; /* for EMIT_BLOCKS: whether a CPU emulates the threads; each thread is then a call of the kernel */
-  const function_set *functions; /* functions that are there when the code runs, whose names are those of shared
-                                    functions (function.h): kernels call them in place of own ones.  NULL: there are
-                                    none */
+  /* Functions that are there when the code runs, whose names are those of shared functions (function.h): kernels call
+   * them instead of functions of their own module.  NULL if there are none. */
+  const function_set *functions;
   bool tells_accesses; /* if `emulated`: whether threads tell which memory they access, so that races can be found
                           (rt_block_thread.access of runtime/block_abi.h) */
 } emit_target;

@@ -11,9 +11,10 @@
 
 #include "backend_gpu/algorithms/config.h"
 
+/* Returns true if the config is one of an attention. */
 bool gpu_is_attention_config(const gpu_config *c);
 
-/* These are as the functions of config.h, for fusions of kind attention. */
+/* The following functions do for fusions of kind attention what the functions of config.h do for all instructions. */
 dim gpu_attention_scratch(const gpu_config *c, const hlo_instr *i);
 dim gpu_attention_counters(const gpu_config *c, const hlo_instr *i);
 uint32_t gpu_list_attention_configs(const gpu_config_options *o, const hlo_attention *a, gpu_config *out);

@@ -15,7 +15,7 @@ enum { GPU_MOST_CONFIGS = 28 };
 
 typedef struct gpu_config {
   char name[24];
-  emit_write_fn *write; /* writes the kernel; NULL: emit_kernel does */
+  emit_write_fn *write; /* writes the kernel; NULL means that emit_kernel does */
   union {
     emit_tile tile;
     emit_mma_tile mma;

@@ -63,7 +63,7 @@ static gpu_config mma_config(emit_mma_tile t, dtype rounded) {
 }
 
 /* Returns true if tensor cores may compute the contraction.  Sets *rounded to the type to which its factors may be
- * rounded for that; DTYPE_INVALID: they need not be. */
+ * rounded for that, or to DTYPE_INVALID if they need not be rounded. */
 static bool takes_mma(const gpu_config_options *o, const hlo_instr *i, dtype *rounded) {
   const hlo_instr *c = emit_contraction_of(i);
   *rounded = hlo_type(c->operands[0]) == DTYPE_F32 ? o->numerics.reduced_precision : DTYPE_INVALID;

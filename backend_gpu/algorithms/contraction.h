@@ -17,7 +17,7 @@
 
 #include "backend_gpu/algorithms/config.h"
 
-/* These are as the functions of config.h, for contractions. */
+/* The following functions do for contractions what the functions of config.h do for all instructions. */
 dim gpu_contraction_scratch(const gpu_config *c, const hlo_instr *i);
 dim gpu_contraction_counters(const gpu_config *c, const hlo_instr *i);
 uint32_t gpu_list_contraction_configs(const gpu_config_options *o, const hlo_instr *i, gpu_config *out);

@@ -87,7 +87,7 @@ void cuda_lose_if(cuda_device *d, status failed) {
 
 /* --- opening --- */
 
-/* Looks for the device, without opening it.  The lock is held if the device is in the list. */
+/* Looks for the device, without opening it.  The caller holds the lock if the device is in the list. */
 static status locate(cuda_device *d) {
   int n = 0;
   TRY(cuda_driver_start(&d->cu));
@@ -212,7 +212,8 @@ static const gpu_device functions = {.device = {.type = DLPACK_CUDA,
                                      .find = cuda_find,
                                      .launch = cuda_launch};
 
-/* Returns the device of this number, a new one if there is none yet.  NULL: out of memory.  The lock is held. */
+/* Returns the device of this number, a new one if there is none yet, or NULL if there is no memory.  The caller holds
+ * the lock. */
 static cuda_device *find_device(uint32_t ordinal) {
   cuda_device *d = devices;
   while (d && d->ordinal != ordinal) {

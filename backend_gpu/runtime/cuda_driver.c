@@ -13,8 +13,8 @@
 
 static const char variable[] = "ONNX_XLA_CUDA_DRIVER";
 
-/* The process that was the first to use the driver; 0: none was.  It is set before the lock is taken, so that a process
- * which is forked meanwhile does not wait for a lock that nobody will unlock. */
+/* The process that was the first to use the driver, or 0 if none has used it.  It is set before the lock is taken, so
+ * that a process which is forked meanwhile does not wait for a lock that nobody will unlock. */
 static _Atomic pid_t user;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER; /* guards what follows */
 static bool opened, initialised;

@@ -21,7 +21,7 @@ typedef struct emulated_thread {
 
 /* What is wrong with a kernel's copies. */
 typedef struct copy_fault {
-  const char *what;       /* the words before the number of `other`; NULL: nothing is wrong */
+  const char *what;       /* the words before the number of `other`; NULL if nothing is wrong */
   uint32_t thread, other; /* the thread that is at fault, and the one that began the copy */
   const void *at;
 } copy_fault;

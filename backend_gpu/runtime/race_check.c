@@ -15,7 +15,7 @@ enum { WORD = 8, FEW = 256, MANY = 1 << 14, THREAD_BITS = 10 };
 
 _Static_assert(1 << THREAD_BITS == RT_BLOCK_MOST_THREADS, "a thread's number has room in an event");
 
-/* The time of an access and the thread that did it; 0: there was none. */
+/* The time of an access and the thread that did it, or 0 if there was no access. */
 typedef uint64_t event;
 
 /* The accesses to a byte. */

@@ -39,7 +39,7 @@ typedef struct lower_backend {
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);
   /* Returns the number of bytes of scratch memory that `i` needs while it runs, which may be symbolic.  The scratch
-   * memory is the thunk's buffer behind the results.  NULL means that no instruction needs scratch memory. */
+   * memory is the thunk's buffer after the results.  NULL means that no instruction needs scratch memory. */
   dim (*scratch)(void *data, const hlo_instr *i);
   /* Returns the estimated time of `i`, which is not control flow.  If the member is NULL, all instructions run one
    * after the other. */
@@ -66,6 +66,7 @@ STATUS_MUST_USE status lower_program(hlo_module *m, const lower_backend *b, aren
 
 /* --- functions for lower_backend.emit --- */
 
+/* Return lower_backend.data, and the arena on which the program is made. */
 void *lower_data(const lower_context *c);
 arena *lower_arena(const lower_context *c);
 /* Appends a thunk to the current sequence.  Its buffers are those of i's operands, then those of its results, then the
@@ -80,6 +81,7 @@ void lower_add_buffer(lower_context *c, rt_thunk *t, rt_buffer b);
 /* Appends some words to the thunk's note for profiles, such as the algorithm and why it was chosen.  May be called more
  * than once. */
 void lower_note(lower_context *c, rt_thunk *t, const char *format, ...) STATUS_PRINTF(3, 4);
+/* Returns the buffer that holds v. */
 rt_buffer lower_buffer(const lower_context *c, hlo_value v);
 /* Returns a dimension as a size of the program.  `d` may be a signed number (base/dim/dim.h). */
 rt_size lower_size(lower_context *c, dim d);

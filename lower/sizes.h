@@ -14,7 +14,8 @@ typedef struct size_table {
   uint32_t *numbers; /* numbers[-(d + 1)], for a dimension d that is not a constant: the index of d's node in
                         rt_program.sizes plus 1, or 0 if d has no node yet */
   uint32_t n_numbers;
-  dim missing; /* a symbol that no input's shape determines, or a dimension that no size can express; 0: none */
+  dim missing; /* a symbol that no input's shape determines, or a dimension that no size can express; 0 if there is none
+                */
 } size_table;
 
 size_table size_table_make(arena *a, const hlo_module *m, rt_program *p);

@@ -18,6 +18,7 @@ typedef struct lower_kernels lower_kernels;
  * static text such as "cpu.kernel".  Kernels that other programs of the session have compiled are taken from the weight
  * pool, and new ones are added to it; weight_pool is NULL if there is no session. */
 lower_kernels *lower_kernels_create(arena *a, const emit_target *target, const char *kind, rt_weight_pool *weight_pool);
+/* Returns the kind of the thunks that call the kernels. */
 const char *lower_kernels_kind(const lower_kernels *k);
 /* Lets lower_kernels_compile compile the kernels for more machines as well: its objects are then bundles
  * (runtime/program/code_bundle.h).  A kernel must be written in the same way for all targets, so these targets may
@@ -31,7 +32,8 @@ typedef struct lower_kernel_writer {
   const void *config; /* plain bytes, which are copied; equal bytes mean an equal kernel */
   size_t config_bytes;
   uint32_t phase;
-  int32_t packed; /* the operand whose buffer holds packed weights, which never become part of the code; -1: none */
+  int32_t packed; /* the operand whose buffer holds packed weights, which never become part of the code; -1 if there is
+                     none */
   /* Estimates of how long it takes to compile the kernel (0 if that is not known), and the functions that kernels with
    * a writer of this name share in a module (emit/llvm/function.h). */
   double nanoseconds, shared_nanoseconds;

@@ -27,8 +27,8 @@ typedef struct lower_outline_symbols {
 /* Returns the symbol s<k> of an outlined module's table. */
 dim lower_outline_symbol(dim_table *t, uint32_t k);
 
-/* Copies `i` alone into a module of its own.  Operand number `packed` (-1: none) becomes a parameter in any case.
- * *symbols, which must be empty, gets the sizes of the symbols. */
+/* Copies `i` alone into a module of its own.  Operand number `packed` (-1 if there is none) becomes a parameter in any
+ * case.  *symbols, which must be empty, gets the sizes of the symbols. */
 hlo_instr *lower_outline(arena *a, const hlo_instr *i, lower_isolation how, int32_t packed,
                          lower_outline_symbols *symbols);
 

@@ -77,7 +77,7 @@ typedef struct onednn_primitive {
   dnnl_primitive_attr_t attr;
   onednn_md plain_weights, weights, scratch;
   uint64_t scratch_bytes; /* the bytes of scratch memory that the library needs, a multiple of 64 */
-  /* converts lhs to reduced precision, into scratch memory behind that of the library; NULL if lhs is used as it is */
+  /* converts lhs to reduced precision, into scratch memory after that of the library; NULL if lhs is used as it is */
   dnnl_primitive_t lhs_reorder;
   onednn_md given_lhs;
   uint64_t reduced_lhs_bytes; /* the bytes of the converted lhs, a multiple of 64; 0 if lhs_reorder is NULL */

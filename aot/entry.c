@@ -13,7 +13,7 @@
 /* --- weights --- */
 
 /* Writes the mark at the beginning of a file of weights, by which an object recognises its own file: RT_WEIGHTS_MARK
- * and a hash of all bytes behind the mark. */
+ * and a hash of all bytes after the mark. */
 static void weights_mark(const aot_object *x, char *bytes) {
   uint64_t hash = hash_bytes(bytes + AOT_MARK_BYTES, x->weights_bytes - AOT_MARK_BYTES, 0);
   memcpy(bytes, RT_WEIGHTS_MARK, sizeof(uint64_t));

@@ -68,18 +68,17 @@ static void put_common(aot_lines *t) {
   aot_put(t,
           "#ifndef ONNX_XLA_OBJECT\n"
           "#define ONNX_XLA_OBJECT 1\n"
-          "/* An input or output: its name in the model; the name of its element type, ONNX's number of it and the "
-          "size of\n"
-          " * an element in bytes; its dimensions, which are -1 where they are open or depend on data. */\n"
+          "/* An input or output: its name in the model; the name of its element type, the number that ONNX gives the\n"
+          " * type, and the size of an element in bytes; the number of dimensions; and the dimensions, which are -1 where\n"
+          " * they are open or depend on data. */\n"
           "typedef struct onnx_xla_value {\n"
           "  const char *name, *type;\n"
           "  int32_t onnx_type, element_bytes, rank;\n"
           "  const int64_t *dims;\n"
           "} onnx_xla_value;\n\n"
           "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
-          " * order, and returns when all calls have returned.  A part of fewer than `grain` is not worth a thread.  A "
-          "body\n"
-          " * calls no such function. */\n"
+          " * order, and returns when all calls have returned.  A part of less than `grain` is not worth a thread.  A body\n"
+          " * never calls such a function itself. */\n"
           "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
           "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
           "#endif\n\n");
@@ -151,8 +150,8 @@ static void put_functions(aot_lines *t) {
         p, p);
   }
   aot_put(t,
-          "/* Lets runs use threads; NULL: one thread, the caller's.  If ONNX_XLA_POOL is defined before this header "
-          "is\n * included, it has a pool of threads. */\n"
+          "/* Lets runs use threads: they call parallel(user, ...).  With NULL they use only the caller's thread.  If\n"
+          " * ONNX_XLA_POOL is defined before this header is included, the header has a pool of threads. */\n"
           "void %s_set_parallel(%s *n, onnx_xla_parallel *parallel, void *user);\n",
           p, p);
   aot_put(t,
@@ -164,14 +163,14 @@ static void put_generic(aot_lines *t) {
   const char *p = t->h->options->prefix, *u = t->h->object->upper;
   aot_put(
       t,
-      "/* The inputs and outputs by their numbers.  %s_set_input lets the runs read memory of the caller, which is\n"
-      " * fastest if it is aligned to %s_ALIGN; NULL: memory in the arena.  %s_input returns the memory in use.  An\n"
-      " * output may begin exactly where an input does, and is copied there after the run, unless it can be computed "
-      "there.\n"
-      " * Otherwise the memory of an output overlaps that of no other input or output.\n"
-      " * %s_output_dims returns dimensions that depend on data after a run only%s. */\n",
-      p, u, p, p,
-      t->h->options->n_carried ? ", and the rows that are\n * defined of an output that is carried and grows" : "");
+      "/* The inputs and outputs by their numbers.  %s_set_input lets runs read memory of the caller, and\n"
+      " * %s_set_output lets them write to it.  That is fastest if it is aligned to %s_ALIGN; NULL means memory in the\n"
+      " * arena.  %s_input and %s_output return the memory in use.  An output may begin exactly where an input does; if\n"
+      " * it cannot be computed there, it is copied there after the run.  Otherwise the memory of an output must not\n"
+      " * overlap that of another input or output.  %s_output_dims returns dimensions that depend on data only after a\n"
+      " * run%s. */\n",
+      p, p, u, p, p, p,
+      t->h->options->n_carried ? "; of an output that is carried and grows, it returns the rows that are defined" : "");
   aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
   aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);
   aot_put(t, "int %s_set_output(%s *n, uint32_t k, void *memory);\n", p, p);

@@ -39,7 +39,7 @@ enum {
   WORD_STATE,
   WORD_VERSION,
   WORD_ARENA,
-  WORD_SCRATCH,    /* the address in the arena behind the ports that are kept, where the intermediate values begin */
+  WORD_SCRATCH,    /* the address in the arena after the ports that are kept, where the intermediate values begin */
   WORD_KEPT_BYTES, /* the bytes of the ports that are kept */
   WORD_WEIGHTS,
   WORD_PARALLEL,
@@ -149,18 +149,20 @@ LLVMValueRef aot_function(aot_host *h, aot_scope scope, const char *name, LLVMTy
 const char *aot_symbol(const aot_host *h, aot_scope scope, const char *name);
 LLVMValueRef aot_param(const aot_host *h, uint32_t k);
 LLVMValueRef aot_call(const aot_host *h, LLVMValueRef function, uint32_t n, LLVMValueRef *args);
+/* Writes code that returns the number of an error (aot_error). */
 void aot_return(const aot_host *h, int32_t error);
 /* Writes code that returns `error`, a value of the function's result type, if `bad` is true.  What is written next is
  * executed if `bad` is false. */
 void aot_return_if(const aot_host *h, LLVMValueRef bad, LLVMValueRef error);
 /* Adds to the object an error for one guard or check, with this text, and returns the error's number (i32). */
 LLVMValueRef aot_site_error(aot_host *h, const char *text);
+/* Returns the number of an error as a constant (i32). */
 LLVMValueRef aot_error_value(const aot_host *h, int32_t error);
 
 /* --- values --- */
 
 LLVMValueRef aot_i64(const aot_host *h, int64_t v);
-/* Returns the address `bytes` bytes behind `base`. */
+/* Returns the address `bytes` bytes after `base`. */
 LLVMValueRef aot_offset(const aot_host *h, LLVMValueRef base, LLVMValueRef bytes);
 LLVMValueRef aot_binary(const aot_host *h, LLVMOpcode op, LLVMValueRef a, LLVMValueRef b);
 LLVMValueRef aot_compare(const aot_host *h, LLVMIntPredicate p, LLVMValueRef a, LLVMValueRef b);
@@ -193,7 +195,7 @@ LLVMValueRef aot_size(const aot_host *h, rt_size s);
 /* Returns the size of a port's array in bytes.  A dimension that depends on data counts with its bound. */
 LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
 /* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
- * returns 0, which is never the number of such an output, since these come behind all others. */
+ * returns 0, which is never the number of such an output, since these come after all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
 /* Returns dimension d of port k.  If it depends on data, this is the number that the run has computed. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);

@@ -238,8 +238,8 @@ static LLVMValueRef meets(const placing *p, LLVMValueRef j, LLVMValueRef k) {
   return both(p, placed, both(p, begins, ends));
 }
 
-/* Writes a loop over all slots that moves `at`, where slot k should begin, behind each slot that slot k would overlap.
- * Returns the new place. */
+/* Writes a loop over all slots that moves `at`, where slot k should begin, to after each slot that slot k would
+ * overlap.  Returns the new place. */
 static LLVMValueRef write_pass(const placing *p, LLVMValueRef k, LLVMValueRef at) {
   const aot_host *h = p->h;
   emit_loop l;

@@ -2,7 +2,7 @@
  *
  * A state of constant size is an input that is kept.  The output that becomes its next value is computed in the input's
  * memory if the program can do that; otherwise it is copied there after the run.  A state that grows is an array with
- * room (hlo/passes/carry.h), which is a parameter behind the inputs that the caller knows; the input and the output
+ * room (hlo/passes/carry.h), which is a parameter after the inputs that the caller knows; the input and the output
  * share its memory. */
 #include "aot/host.h"
 

@@ -11,6 +11,7 @@ typedef struct aot_lines {
   size_t n, cap;
 } aot_lines;
 
+/* Appends a text, formatted as by printf. */
 void aot_put(aot_lines *t, const char *format, ...) STATUS_PRINTF(2, 3);
 
 typedef enum aot_template { AOT_POOL, AOT_MAIN, AOT_MAKEFILE, AOT_CMAKE_LISTS } aot_template;
@@ -20,6 +21,7 @@ typedef struct aot_field {
   const char *name, *text;
 } aot_field;
 
+/* Appends a template, in which the texts of the n fields replace their @NAME@. */
 void aot_put_template(aot_lines *t, aot_template which, uint32_t n, const aot_field *fields);
 
 #endif

@@ -66,7 +66,8 @@ static int64_t choose_vector(const emit_attention_tile *t) {
 }
 
 int64_t emit_attention_left_elements(const emit_attention_tile *t, int64_t n) {
-  enum { NUMBERS = 3, ALIGNED = 16 }; /* ALIGNED: vectors of values are stored as a whole */
+  enum { NUMBERS = 3, ALIGNED = 16 };
+  /* Vectors of values are stored as a whole, so the memory after these elements is aligned for the next tile. */
   return round_up(t->rows * n * (t->strips * t->strip + NUMBERS), ALIGNED);
 }
 
@@ -117,7 +118,8 @@ static bool mma_tile_of(const hlo_attention *a, emit_attention_tile *t) {
   t->row_step = EMIT_MMA_ROWS / 2;
   t->rows = WARPS * EMIT_MMA_ROWS;
   t->keys = LANES * t->c.keys;
-  int64_t factors = t->threads * CHUNK / t->keys; /* in so many columns of a head, each thread has one chunk */
+  /* the number of columns of a head of which each thread brings one chunk */
+  int64_t factors = t->threads * CHUNK / t->keys;
   t->chunk = t->padded = round_up(t->sums, factors);
   t->vector = PAIR;
   t->strip = EMIT_MMA_COLUMNS;

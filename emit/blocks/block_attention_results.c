@@ -76,7 +76,7 @@ static void store_rows(emit_attention_block *k, const emit_attention_rows *rows)
  * the others are arrays [row of the tile][n]. */
 typedef struct left {
   LLVMValueRef values, most, shifts, totals;
-  int64_t n; /* how many share the keys of the same rows */
+  int64_t n; /* the number of groups or blocks that share the keys of the same rows */
 } left;
 
 static int64_t columns_of(const emit_attention_block *k) { return k->t.strips * k->t.strip; }

@@ -231,7 +231,8 @@ static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
   LLVMValueRef wanted = size(s, s->p.wanted);
   sort_list(s, *m);
   *m = lesser(s, *m, wanted);
-  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1))); /* *m > 0: all items are below the first limit */
+  /* *m is at least 1, since all items are below the first limit. */
+  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1)));
   *limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, *m, wanted), last, *limit);
 }
 

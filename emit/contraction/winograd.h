@@ -95,7 +95,7 @@ dim emit_winograd_count_parts(dim_table *t, const emit_winograd *p); /* see emit
 int64_t emit_winograd_panel(const emit_winograd *p);                 /* the number of outputs in a panel of weights */
 int64_t emit_winograd_panels(const emit_winograd *p);
 dim emit_winograd_shares(dim_table *t, const emit_winograd *p);
-int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* of one worker's transformed weights */
+int64_t emit_winograd_on_the_fly_elements(const emit_winograd *p); /* elements of one worker's transformed weights */
 uint64_t emit_winograd_packed_bytes(const emit_winograd *p);
 dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
 /* Returns the cost of the whole algorithm for likely sizes, as the number of multiplications of a direct convolution
@@ -125,7 +125,7 @@ STATUS_MUST_USE status emit_winograd_kernel(emit_module *m, const char *name, co
  * each pair and returns their number. */
 int emit_winograd_points(int64_t size, double *points);
 /* Sets the coefficients, lowest power first, of the product of (y - p*p) over all p of emit_winograd_points except
- * number `without` (-1: over all).  Returns its degree. */
+ * number `without` (-1 means over all).  Returns its degree. */
 int emit_winograd_polynomial(int64_t size, int without, double *coefficients);
 /* Sets the matrix G, whose row k gives element k of the transformed weights from the r taps.  Row 2 + 2k is row 1 + 2k
  * with the sign of every other element changed. */

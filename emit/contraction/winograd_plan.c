@@ -150,8 +150,8 @@ bool emit_winograd_choose_tiles(emit_winograd *p, int64_t tile) {
   return p->r[0] > 1 || p->r[1] > 1;
 }
 
-/* Chooses the register block for products of `rows` rows, so that few rows and outputs of the last blocks are computed
- * in vain. */
+/* Chooses the register block for products of `rows` rows, so that the last blocks compute few rows and outputs that do
+ * not exist. */
 static void choose_registers(emit_winograd *p, const emit_target *t, int64_t rows) {
   /* Estimated times, in units of the time of a multiply-add: the load of an element of V from the first-level cache,
    * and the load of a vector of weights from the second-level cache.  Loads count little since multiplications hide

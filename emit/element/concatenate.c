@@ -162,7 +162,7 @@ static bool fits_table(const emit_element *e, const hlo_instr *i, uint32_t k, in
 }
 
 int64_t emit_concat_unit(const emit_element *e, const hlo_instr *i) {
-  enum { FEW = 2 }; /* so few operands have a branch each */
+  enum { FEW = 2 }; /* up to this many operands have a branch each */
   int d = (int)hlo_int(i, HLO_ATTR_DIMENSION), rank = i->shapes[0].rank;
   int64_t unit = 0;
   if (i->n_operands <= FEW || e->w->target->execution == EMIT_BLOCKS ||

@@ -168,7 +168,7 @@ static void visit(walk *w, hlo_value v) {
   int from[SHAPE_MAX_RANK];
   origins(i, from);
   const shape *s = &i->shapes[v.index];
-  int inner = -3; /* from[] of the nearest dimension to the right that has more than one element; -3: none */
+  int inner = -3; /* from[] of the nearest dimension to the right that has more than one element; -3 if there is none */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
       continue;

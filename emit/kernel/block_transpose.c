@@ -16,18 +16,18 @@ enum {
   THREADS = 256,
   LINE = 128, /* bytes that a GPU brings from memory at once, and the width of all banks of shared memory together */
   WORD = 4,   /* bytes of a bank */
-  LEAST = 8,  /* rows or columns; fewer would leave most of a tile unused */
-  LEAST_SIDE = 32, /* of a tile whose dimensions are long enough */
+  LEAST = 8,  /* the fewest rows or columns; fewer would leave most of a tile unused */
+  LEAST_SIDE = 32, /* the least side of a tile whose dimensions are long enough */
   MOST_SIDE = 128,
-  LEAST_ELEMENTS = 2 * THREADS, /* of a tile; smaller ones are not worth a block, and lie in few lines of memory */
+  LEAST_ELEMENTS = 2 * THREADS, /* the fewest elements of a tile; a smaller one is not worth a block */
   GOOD_ELEMENTS = 4 * THREADS,  /* so that each thread has several loads under way */
   AT_ONCE = 8,                  /* the most elements whose loads a thread begins before it uses any of them */
-  MOST_BYTES = 48 * 1024        /* of shared memory; every GPU has so much */
+  MOST_BYTES = 48 * 1024        /* the most shared memory that a tile takes; every GPU has this much */
 };
 
 typedef struct tile {
   emit_transposes t;
-  int64_t rows, columns;                        /* powers of two */
+  int64_t rows, columns;                        /* the sides of the tile, powers of two */
   LLVMValueRef memory[EMIT_MOST_TRANSPOSES][2]; /* for each transpose the places of its tile, and those of the imaginary
                                                    parts, or NULL if it is not complex */
 } tile;

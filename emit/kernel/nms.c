@@ -308,7 +308,7 @@ static void clear_rest(const suppression *s, LLVMValueRef n) {
 static void write_join(suppression *s) {
   const emit_ir *ir = s->ir;
   (void)scratch_of(s);
-  /* The grid has only one step; a call may still ask for no step. */
+  /* The grid has only one step, but a call may have an empty range. */
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, s->w->begin, s->w->end));
   LLVMValueRef total = join(s);
   clear_rest(s, total);

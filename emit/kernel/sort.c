@@ -284,7 +284,8 @@ static LLVMValueRef order(const sorter *s, const LLVMValueRef x[2]) {
   gather(s, lists[0], l.carried[2], &k, &m);
   sort_items(s, lists, m);
   m = emit_intrinsic2(ir, "llvm.smin", m, wanted);
-  LLVMValueRef last = load(s, s->item, lists[0], plus(s, m, -1)); /* m is at least 1: every item is less than `all` */
+  /* m is at least 1, since every item is less than `all`. */
+  LLVMValueRef last = load(s, s->item, lists[0], plus(s, m, -1));
   LLVMValueRef limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, m, wanted), last, all);
   emit_while_end(ir, &l, (LLVMValueRef[]){k, m, limit, lists[0], lists[1]});
   return l.carried[3];

@@ -175,7 +175,7 @@ void emit_team_end(emit_writer *w) {
 /* The search for the reductions from which the results of a kernel are computed. */
 typedef struct search {
   const emit_writer *w;
-  const hlo_instr *reduction; /* NULL: none was found yet */
+  const hlo_instr *reduction; /* NULL if none was found yet */
   bool rows;                  /* whether the innermost dimension is reduced */
   dim n;                      /* the number of elements that are reduced to one */
   dim total;                  /* the number of elements of a result */

@@ -9,7 +9,7 @@
  * that, sets w->e.team and w->stores, and returns true.  Which team is chosen depends on n only.  Otherwise, and for
  * ranges, returns false, and one thread computes each step. */
 bool emit_row_team(emit_writer *w, dim n);
-/* Clears w->e.team and w->stores.  To be called after the steps are written. */
+/* Clears w->e.team and w->stores.  Must be called after the steps are written. */
 void emit_team_end(emit_writer *w);
 
 #endif

@@ -110,7 +110,7 @@ status emit_twister_kernel(emit_module *m, const char *name, const hlo_instr *i,
   const emit_ir *ir = w.e.w;
   dim n = words_of(i);
   LLVMValueRef state = emit_writer_buffer(&w, i->n_operands + i->n_results), end = emit_size(&w.e.x, n);
-  /* Each word depends on the words before it, so the grid has only one step; a call may still ask for no step. */
+  /* Each word depends on the words before it, so the grid has only one step.  But a call may have an empty range. */
   LLVMBasicBlockRef after = emit_if_begin(ir, emit_icmp(ir, LLVMIntSLT, w.begin, w.end));
   seed(ir, state, seed_of(&w));
   emit_loop l;

@@ -191,7 +191,7 @@ static void write_scatter(emit_writer *w) {
   emit_element *e = &w->e;
   const emit_ir *ir = e->w;
   const shape *u = hlo_shape(i->operands[2]);
-  /* The grid has only one step; a call may still ask for no step. */
+  /* The grid has only one step, but a call may have an empty range. */
   LLVMBasicBlockRef work = emit_block(ir, "work"), out = emit_block(ir, "out");
   LLVMBuildCondBr(ir->builder, emit_icmp(ir, LLVMIntSLT, w->begin, w->end), work, out);
   LLVMPositionBuilderAtEnd(ir->builder, work);

@@ -45,7 +45,7 @@ STATUS_MUST_USE status emit_writer_begin(emit_writer *w, emit_module *m, const c
                                          const emit_options *options, uint32_t n_more, emit_kernel_info *info);
 /* Ends the function; info->grid and w->cost must be set. */
 void emit_writer_end(emit_writer *w);
-/* To be called after emit_writer_end.  Deletes the function and returns UNSUPPORTED if the function needs a size that
+/* Must be called after emit_writer_end.  Deletes the function and returns UNSUPPORTED if the function needs a size that
  * cannot be expressed, or has more buffers and sizes than a call can pass. */
 STATUS_MUST_USE status emit_writer_check(const emit_writer *w);
 /* Begins a further function of the kernel, such as one that a loop calls for each part of the results.  It is void and

@@ -141,7 +141,7 @@ static V split(W w, V x, V *e) {
   return emit_float_of(w, LLVMBuildSub(w->builder, bits, LLVMBuildShl(w->builder, *e, emit_i(bits, 23), ""), ""));
 }
 
-/* Like split, but x may be denormal. */
+/* Does what split does, also for a denormal x. */
 static V split_any(W w, V x, V *e) {
   V tiny = lt(w, x, 0x1p-126);
   V m = split(w, pick(w, tiny, mul_c(w, x, 0x1p24), x), e);

@@ -1,8 +1,8 @@
 /* math_f64_trig.c - sine, cosine and tangent of f64; see math.h and math_f64.c. */
 #include "emit/llvm/math_primitives.h"
 
-/* The functions.  SINE and COSINE, as numbers, are how many quadrants must be added to an argument so that the sine of
- * the sum is the function. */
+/* The functions.  The numbers SINE and COSINE are how many quadrants must be added to an argument so that the sine of
+ * the sum is the function's value. */
 typedef enum trig { SINE, COSINE, TANGENT } trig;
 
 /* --- reduction by multiples of pi/2 --- */
@@ -117,7 +117,8 @@ static V digits_of(W w, V x, int from, int n) {
 static void times_half_pi(W w, V x, reduced *out) {
   V end = fma_c(w, digits_of(w, x, 28, 50), 0x1p28, digits_of(w, x, 0, 28)), high = digits_of(w, x, 78, 48);
   V sum = fma_c(w, high, 0x1p78, end), lost = add(w, fma_c(w, high, 0x1p78, neg(w, sum)), end);
-  V half_pi = emit_f(sum, 0x1.921fb54442d18p-126), product = mul(w, sum, half_pi); /* the power of 2 sets the point */
+  /* The factor 2^-126 converts from the fixed-point number. */
+  V half_pi = emit_f(sum, 0x1.921fb54442d18p-126), product = mul(w, sum, half_pi);
   V rest = emit_fma(w, sum, half_pi, neg(w, product));
   rest = emit_fma(w, lost, half_pi, fma_c(w, sum, 0x1.1a62633145c07p-180, rest));
   out->r = add(w, product, rest);

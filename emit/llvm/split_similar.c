@@ -31,7 +31,7 @@ typedef struct numbered {
 
 typedef struct body {
   LLVMValueRef function;
-  uint64_t hash; /* of the opcodes, types and details (detail_of) */
+  uint64_t hash; /* a hash of the opcodes, types and details (detail_of) */
   LLVMValueRef *instrs;
   numbered *values; /* sorted by address; NULL until numbers are needed */
   uint32_t n_instrs, n_values;

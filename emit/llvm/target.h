@@ -56,7 +56,7 @@ typedef struct emit_target {
                           (rt_block_thread.access of runtime/block_abi.h) */
 } emit_target;
 
-/* Describes a CPU as a target.  `triple` NULL means that of this machine.  `cpu` is "native" (for this machine's
+/* Describes a CPU as a target.  If `triple` is NULL, it is that of this machine.  `cpu` is "native" (for this machine's
  * triple only), "generic", or a name of the table in cpus.c, such as x86-64-v3 or znver4; otherwise the error is
  * INVALID_ARGUMENT and lists the names.  Nothing in *out depends on this machine if the CPU is not native and the
  * triple is given.  `lanes` is 1, 4, 8 or 16, or 0 for the CPU's widest vectors; it may be more than the CPU has, since

@@ -41,8 +41,8 @@ typedef struct emit_product_place {
   emit_fetch fetch;
 } emit_product_place;
 
-/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  k->rows must be set.  To be called
- * before any loop is written. */
+/* Sets the members of k that all blocks use, and allocates k->tile if they need it.  k->rows must be set.  Must be
+ * called before any loop is written. */
 void emit_product_blocks_begin(emit_product_kernel *k);
 
 /* Writes the block of `units` units of rows (emit_row_cut) that begins at unit number `unit` in iteration `outer` of

@@ -21,7 +21,7 @@ status cpu_kernel_run(const rt_thunk *t, rt_run *r);
 /* A sort.  Its buffers are n operands, n results and scratch memory.  Its config has the sorted dimension, whether the
  * order is descending, and the largest number of parts that the lines along that dimension are divided into.  It also
  * has how many of the first elements are wanted, and which operand is an iota of positions along the dimension, so that
- * it need not be read (-1: none). */
+ * it need not be read (-1 if there is none). */
 status cpu_sort_load(rt_thunk *t, rt_loader *l);
 status cpu_sort_bind(rt_thunk *t, arena *a);
 status cpu_sort_run(const rt_thunk *t, rt_run *r);

@@ -65,8 +65,8 @@ struct cpu_call {
   uint32_t n_parts, n_primitives;
   part *parts;
   onednn_primitive *primitives;
-  uint64_t scratch_bytes, weights_bytes; /* of one part: the most scratch memory that a part needs, and the packed
-                                            weights that a part reads */
+  uint64_t scratch_bytes; /* the most scratch memory that a part needs */
+  uint64_t weights_bytes; /* the packed weights that a part reads */
   bool divides_weights;
 };
 

@@ -32,7 +32,7 @@ typedef const_dnnl_memory_desc_t onednn_md;
 typedef const dnnl_memory_desc_t *onednn_md;
 #endif
 
-/* Makes a memory descriptor that lives as long as the arena.  With `strides` NULL the library chooses the format. */
+/* Makes a memory descriptor that lives as long as the arena.  If `strides` is NULL, the library chooses the format. */
 STATUS_MUST_USE status onednn_make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides,
                                       onednn_md *out);
 /* Returns bytes that identify the format. */

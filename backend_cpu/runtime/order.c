@@ -196,7 +196,8 @@ static int64_t scan(const cpu_line *l, int64_t k, int64_t limit) {
 
 /* --- finding the first few elements --- */
 
-/* Finds the first `wanted` items of the line, which are few, by keeping them in order while the line is scanned. */
+/* Finds the first `wanted` items of the line, where `wanted` is small, by keeping them in order while the line is
+ * scanned. */
 static void keep_few(const cpu_line *l, cpu_item *x, int64_t wanted) {
   for (int64_t k = 0; k < wanted; k++) {
     insert(x, k, item_at(l, k));

@@ -51,7 +51,7 @@ static void add_splits(gpu_config_list *l, const hlo_attention *a, bool divides,
 }
 
 uint32_t gpu_list_attention_configs(const gpu_config_options *o, const hlo_attention *a, gpu_config *out) {
-  /* the best for many rows, for some, and for one */
+  /* the best configs for many rows, for some, and for one */
   static const emit_block_attention some[] = {{4, 2, 1, 1, 0}, {1, 4, 1, 1, 0}, {1, 1, 16, 1, 0}};
   enum { SOME = sizeof some / sizeof *some };
   bool divides = !o->numerics.exact;

@@ -125,7 +125,8 @@ static status dump(void *data, const char *file, const hlo_module *m) {
   return o->dump(o->dump_data, file, m);
 }
 
-static const int64_t fold_bytes = (int64_t)1 << 28; /* as for the cpu target: enough for the weights of a layer */
+/* The largest result of constant folding in bytes, as for the cpu target: enough for the weights of a layer */
+static const int64_t fold_bytes = (int64_t)1 << 28;
 
 static status prepare(hlo_module *m, pass_data *data, arena *a) {
   const rt_compile_options *o = data->options;

@@ -23,13 +23,13 @@ typedef struct gpu_cuda_info {
   uint32_t capability;   /* ten times the compute capability: 90 for 9.0, whose code is sm_90 */
   uint32_t processors;   /* how many streaming multiprocessors there are */
   uint32_t shared_bytes; /* the most shared memory that a block can have */
-  uint32_t cuda_version; /* of the driver: 12040 is CUDA 12.4 */
+  uint32_t cuda_version; /* the CUDA version of the driver: 12040 is CUDA 12.4 */
   /* The newest architecture that we compile for and whose code the device runs, such as "sm_90"; "" if the device is
    * too old for all of them. */
   char architecture[8];
   double operations; /* the most f32 operations in a second, of which a multiply-add is two; 0 if the driver does not
-                        tell */
-  double bytes;      /* the most bytes that the memory reads or writes in a second; 0 if the driver does not tell */
+                        say */
+  double bytes;      /* the most bytes that the memory reads or writes in a second; 0 if the driver does not say */
 } gpu_cuda_info;
 
 /* Describes a device without opening it, for a list of devices. */

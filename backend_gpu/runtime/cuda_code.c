@@ -14,7 +14,7 @@
 typedef struct gpu_architecture {
   uint32_t capability; /* ten times the compute capability */
   bool exact;          /* whether the code uses what only this GPU has, as that for sm_90a does */
-  bool ptx;            /* true: PTX, which the driver can also compile for later GPUs; false: a cubin (machine code) */
+  bool ptx; /* whether the code is PTX, which the driver can also compile for later GPUs; otherwise a cubin */
 } gpu_architecture;
 
 #define NVPTX "nvptx64-nvidia-cuda "
@@ -166,7 +166,7 @@ struct gpu_function {
   CUfunction handle;
   const char *symbol;
   const char *failure;                      /* why it cannot be launched; NULL if it can */
-  uint32_t most_threads, most_shared_bytes; /* of a block */
+  uint32_t most_threads, most_shared_bytes; /* the limits of a block */
 };
 
 static status read_attribute(cuda_device *d, const gpu_function *f, CUfunction_attribute attribute, uint32_t *out) {

@@ -64,7 +64,7 @@ static inline cuda_device *cuda_device_of(const rt_device *d) { return (cuda_dev
  * is lost.  Fails if the device cannot be opened or is lost. */
 STATUS_MUST_USE status cuda_enter(cuda_device *d);
 
-/* Returns NULL if `r` is no error, otherwise a failure that tells what was done ("allocating memory"), on which device,
+/* Returns NULL if `r` is no error, otherwise a failure that says what was done ("allocating memory"), on which device,
  * and the driver's name of the error.  If the driver gives up its contexts after such an error, and the device is open,
  * the device becomes lost. */
 STATUS_MUST_USE status cuda_check(cuda_device *d, CUresult r, const char *what, ...) STATUS_PRINTF(3, 4);

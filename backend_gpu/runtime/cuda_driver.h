@@ -22,8 +22,8 @@ typedef struct cuda_driver {
  * tests. */
 STATUS_MUST_USE status cuda_driver_start(const cuda_driver **out);
 
-/* Returns a text that tells the driver's file from that of any other driver: its path, which usually has the version,
- * its size and its time.  The driver must have been started. */
+/* Returns a text that distinguishes the driver's file from that of any other driver: its path, which usually has the
+ * version, its size and its time.  The driver must have been started. */
 const char *cuda_driver_file(void);
 
 /* Must be called before each use of the driver.  Fails if a parent process used the driver before it forked this one:

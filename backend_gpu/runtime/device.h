@@ -14,7 +14,7 @@ typedef struct gpu_launch {
   const rt_run *run;     /* lives until the stream has been awaited */
   int64_t blocks;
   uint32_t threads;
-  uint32_t shared_bytes; /* of memory that the threads of a block share (CUDA's dynamic shared memory) */
+  uint32_t shared_bytes; /* the size of the memory that the threads of a block share (CUDA's dynamic shared memory) */
   uint32_t n_buffers, n_args;
   const void *const *buffers; /* addresses in the device's memory */
   const int64_t *args;

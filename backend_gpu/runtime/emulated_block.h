@@ -15,11 +15,11 @@ typedef enum gpu_order { GPU_FORWARD, GPU_REVERSE, GPU_SHUFFLED, GPU_ORDERS } gp
 
 typedef struct gpu_blocks {
   rt_block_fn *fn;
-  const char *name; /* of the kernel, for messages */
+  const char *name; /* the name of the kernel, for messages */
   const void *const *buffers;
   const int64_t *args;
   int64_t steps;
-  uint32_t threads, shared_bytes; /* of each block */
+  uint32_t threads, shared_bytes; /* the threads and the shared memory of each block */
   gpu_order order;                /* the order in which the warps run, and the threads of a warp */
 } gpu_blocks;
 

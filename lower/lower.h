@@ -72,8 +72,8 @@ arena *lower_arena(const lower_context *c);
 /* Appends a thunk to the current sequence.  Its buffers are those of i's operands, then those of its results, then the
  * scratch memory. */
 rt_thunk *lower_thunk(lower_context *c, const char *kind, const hlo_instr *i);
-/* Like lower_thunk, with buffer b in place of operand k.  If that operand is a constant that no other thunk reads, the
- * program does not contain it. */
+/* Appends a thunk as lower_thunk does, but with buffer b in place of operand k.  If that operand is a constant that no
+ * other thunk reads, the program does not contain it. */
 rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_instr *i, uint32_t k, rt_buffer b);
 /* Appends a thunk without buffers; lower_add_buffer adds them. */
 rt_thunk *lower_bare_thunk(lower_context *c, const char *kind, const hlo_instr *i);

@@ -31,7 +31,7 @@ const rt_size *size_table_symbols(size_table *t, uint32_t *n);
 void size_table_add_guards(size_table *t);
 
 /* Fails if a size could not be expressed, or if a program for many sizes may be wrong because a question about sizes
- * could not be answered (dim_unanswered).  To be called when the program has all its sizes. */
+ * could not be answered (dim_unanswered).  Must be called when the program has all its sizes. */
 STATUS_MUST_USE status size_table_finish(const size_table *t);
 
 #endif

@@ -68,17 +68,17 @@ static void put_common(aot_lines *t) {
   aot_put(t,
           "#ifndef ONNX_XLA_OBJECT\n"
           "#define ONNX_XLA_OBJECT 1\n"
-          "/* An input or output: its name in the model; the name of its element type, the number that ONNX gives the\n"
-          " * type, and the size of an element in bytes; the number of dimensions; and the dimensions, which are -1 where\n"
-          " * they are open or depend on data. */\n"
+          "/* An input or output: its name in the model; the name of its element type, the number that ONNX gives\n"
+          " * the type, and the size of an element in bytes; the number of dimensions; and the dimensions, which are\n"
+          " * -1 where they are open or depend on data. */\n"
           "typedef struct onnx_xla_value {\n"
           "  const char *name, *type;\n"
           "  int32_t onnx_type, element_bytes, rank;\n"
           "  const int64_t *dims;\n"
           "} onnx_xla_value;\n\n"
           "/* Calls body(data, begin, end) for parts of [0, n) that together are all of it, on any threads and in any\n"
-          " * order, and returns when all calls have returned.  A part of less than `grain` is not worth a thread.  A body\n"
-          " * never calls such a function itself. */\n"
+          " * order, and returns when all calls have returned.  A part of less than `grain` is not worth a thread.\n"
+          " * A body never calls such a function itself. */\n"
           "typedef void onnx_xla_parallel(void *user, int64_t n, int64_t grain,\n"
           "                               void (*body)(void *data, int64_t begin, int64_t end), void *data);\n"
           "#endif\n\n");
@@ -124,9 +124,9 @@ static void put_open_sizes(aot_lines *t) {
 static void put_functions(aot_lines *t) {
   const aot_host *h = t->h;
   const char *p = h->options->prefix;
-  aot_put(
-      t, "/* Begins the use of a context.  `weights`: %s, aligned to 64 bytes. */\n",
-      h->object->weights ? "NULL for those in the object, or a copy of them" : "the contents of the file of weights");
+  aot_put(t, "/* Begins the use of a context.  `weights` is %s, aligned to 64 bytes. */\n",
+          h->object->weights ? "NULL for the weights in the object, or a copy of them"
+                             : "the contents of the file of weights");
   aot_put(t, "int %s_init(%s *n, const void *weights);\n", p, p);
   put_open_sizes(t);
   aot_put(t, "/* Returns the bytes of memory that a context needs%s. */\n",
@@ -164,11 +164,11 @@ static void put_generic(aot_lines *t) {
   aot_put(
       t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets runs read memory of the caller, and\n"
-      " * %s_set_output lets them write to it.  That is fastest if it is aligned to %s_ALIGN; NULL means memory in the\n"
-      " * arena.  %s_input and %s_output return the memory in use.  An output may begin exactly where an input does; if\n"
-      " * it cannot be computed there, it is copied there after the run.  Otherwise the memory of an output must not\n"
-      " * overlap that of another input or output.  %s_output_dims returns dimensions that depend on data only after a\n"
-      " * run%s. */\n",
+      " * %s_set_output lets them write to it.  That is fastest if it is aligned to %s_ALIGN; NULL means memory\n"
+      " * in the arena.  %s_input and %s_output return the memory in use.  An output may begin exactly where an\n"
+      " * input does; if it cannot be computed there, it is copied there after the run.  Otherwise the memory of\n"
+      " * an output must not overlap that of another input or output.  %s_output_dims returns dimensions that\n"
+      " * depend on data only after a run%s. */\n",
       p, p, u, p, p, p,
       t->h->options->n_carried ? "; of an output that is carried and grows, it returns the rows that are defined" : "");
   aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);

@@ -54,7 +54,7 @@ typedef enum aot_storage {
   AOT_PLAIN,  /* in memory of the caller, or in the port's own */
   AOT_KEPT,   /* in the port's own memory, which keeps its contents from run to run: a state */
   AOT_SHARED, /* in the memory of an input that is kept */
-  AOT_COPIED  /* of an output: in the port's own memory, from where it is copied to an input that is kept */
+  AOT_COPIED  /* in the port's own memory, from where it is copied to an input that is kept; only for outputs */
 } aot_storage;
 
 /* The inputs of a version, or its outputs.  The caller knows the first n_named.  The other inputs are elements of

@@ -48,7 +48,7 @@ typedef struct cuda_buffer {
 /* The host fills or empties one buffer while the device copies the other one. */
 typedef struct cuda_staging {
   cuda_buffer buffers[2];
-  int turn; /* which one the next copy uses */
+  int turn; /* the number of the buffer that the next copy uses */
 } cuda_staging;
 
 struct rt_stream {

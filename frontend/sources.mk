@@ -44,6 +44,7 @@ frontend_sources = \
 	frontend/ops/contrib/qlinear.c \
 	frontend/ops/contrib/recurrent.c \
 	frontend/ops/contrib/rotary.c \
+	frontend/ops/contrib/standard.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \
@@ -55,6 +56,7 @@ frontend_sources = \
 	frontend/ops/math/binary.c \
 	frontend/ops/math/cast.c \
 	frontend/ops/math/einsum.c \
+	frontend/ops/math/elimination.c \
 	frontend/ops/math/fourier.c \
 	frontend/ops/math/geometry.c \
 	frontend/ops/math/loss.c \
@@ -113,8 +115,10 @@ frontend_files = \
 	frontend/ops/contrib/rotary.h \
 	frontend/ops/control/loop_internal.h \
 	frontend/ops/math/activation.h \
+	frontend/ops/math/elimination.h \
 	frontend/ops/math/fourier.h \
 	frontend/ops/math/norm.h \
+	frontend/ops/math/select.h \
 	frontend/ops/nn/attention.h \
 	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h

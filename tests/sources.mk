@@ -501,6 +501,7 @@ tests_files = \
 	tests/contrib/attention.py \
 	tests/contrib/decoder_model.py \
 	tests/contrib/fused.py \
+	tests/contrib/general.py \
 	tests/contrib/images.py \
 	tests/contrib/make_cases.py \
 	tests/contrib/optimised_models.py \

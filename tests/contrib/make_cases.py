@@ -3,6 +3,7 @@ import sys
 
 import attention
 import fused
+import general
 import images
 import products
 import quantised
@@ -33,3 +34,6 @@ quantised.write_tables(w)
 images.write_group_norms(w)
 images.write_sums(w)
 images.write_standard(w)
+general.write_standard(w)
+general.write_unique(w)
+general.write_inverses(w)

@@ -76,6 +76,8 @@ CASES = [
     (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES)], 1, {"hidden_size": 1}), "input 8 is missing"),
     (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES), *[None] * 5, *[of(3), of(3, like=BYTES)] * 2],
       1, {"hidden_size": 1}), "a scale is f32[3]"),
+    (("Inverse", [of(2, 3)], 1, {}), "X is f32[2,3]; the last two dims must be equal"),
+    (("Unique", [of(2, 3)], 3, {}), "x is f32[2,3]"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
 ]
 

@@ -1,5 +1,4 @@
-/* image.c - the importers of operators of diffusion models, whose arrays usually have the channels last, and of
- * operators that the standard has too. */
+/* image.c - the importers of operators of diffusion models, whose arrays usually have the channels last. */
 #include <inttypes.h>
 
 #include "base/dim/guard.h"
@@ -127,26 +126,4 @@ status onnx_import_contrib_bias_split_gelu(onnx_node *n) {
   hlo_value first = hlo_slice_dim(b, x, 2, 0, columns / 2), second = hlo_slice_dim(b, x, 2, columns / 2, columns);
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, first, onnx_gelu(b, second, false)), hlo_type(n->in[0]));
   return NULL;
-}
-
-/* --- operators that the standard has, too --- */
-
-status onnx_import_contrib_trilu(onnx_node *n) {
-  TRY(CONTRIB_ATTRIBUTES(n, "upper"));
-  onnx_node standard = contrib_as(n, 14, n->n_in, n->in);
-  return onnx_import_trilu(&standard);
-}
-
-status onnx_import_contrib_gather_nd(onnx_node *n) {
-  TRY(CONTRIB_ATTRIBUTES(n, NULL));
-  onnx_node standard = contrib_as(n, 11, n->n_in, n->in);
-  return onnx_import_gather_nd(&standard);
-}
-
-/* The attributes are those of the standard's GridSample before version 20. */
-status onnx_import_contrib_grid_sample(onnx_node *n) {
-  TRY(CONTRIB_ATTRIBUTES(n, "align_corners", "mode", "padding_mode"));
-  CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "X is %s; floats are needed",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
-  return onnx_import_grid_sample(n);
 }

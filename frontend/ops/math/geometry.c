@@ -1,4 +1,4 @@
-/* geometry.c - the importers of AffineGrid, Col2Im and Det. */
+/* geometry.c - the importers of AffineGrid and Col2Im. */
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
@@ -178,89 +178,5 @@ status onnx_import_col2im(onnx_node *n) {
   dim dims[SHAPE_MAX_RANK] = {s->dims[0], channels};
   memcpy(dims + 2, g.image, (size_t)g.rank * sizeof *dims);
   n->out[0] = hlo_reshape(b, y, (int)g.rank + 2, dims);
-  return NULL;
-}
-
-/* --- Det --- */
-
-/* The values that the elimination loop carries: the number of the iteration, the matrices [B, n, n], and the
- * product of the pivots [B]. */
-enum { DET_STEP, DET_A, DET_PRODUCT, DET_CARRIED };
-
-/* Returns start indices, s64[3]: `step` for dimension d, otherwise 0. */
-static hlo_value starts_at(hlo_builder *b, hlo_value step, int d) {
-  hlo_value zero = hlo_s64s(b, (int64_t[]){0}, 1), parts[] = {zero, zero, zero};
-  parts[d] = hlo_reshape(b, step, 1, (dim[]){1});
-  return hlo_concatenate(b, 3, parts, 0);
-}
-
-/* Returns for each matrix the number of the row whose element in `column`, its column `step`, has the largest magnitude
- * among the rows from `step` on. */
-static hlo_value pivot_place(hlo_builder *b, hlo_value column, hlo_value step) {
-  shape s = *hlo_shape(column), index = shape_with_type(s, DTYPE_S64);
-  hlo_value open = hlo_compare(b, HLO_GE, hlo_iota(b, index, 1), hlo_broadcast(b, step, index, NULL));
-  hlo_value size = hlo_select(b, open, hlo_unary(b, HLO_ABS, column), hlo_like(b, column, -1));
-  return hlo_reshape(b, hlo_arg_reduce(b, size, 1, true, false), 1, s.dims);
-}
-
-/* Builds one iteration of the elimination: takes out the pivot's row, moves row `step` to its place, and subtracts
- * multiples of the pivot's row from all rows.  Only the rows after row `step` need that; the others are not read again,
- * so they may become anything. */
-static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
-  hlo_value a = in[DET_A], step = in[DET_STEP];
-  shape s = *hlo_shape(a), index = shape_with_type(s, DTYPE_S64);
-  dim rows = s.dims[0], size = s.dims[1], one_column[] = {rows, size, 1}, one_row[] = {rows, 1, size};
-  hlo_value p = pivot_place(b, hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column), step);
-  hlo_value at = hlo_compare(b, HLO_EQ, hlo_iota(b, index, 1), hlo_broadcast(b, p, index, (int64_t[]){0}));
-  hlo_value pivot_row = onnx_reduce_keep(b, hlo_select(b, at, a, hlo_like(b, a, 0)), HLO_REDUCE_ADD, 1, (int64_t[]){1});
-  hlo_value top = hlo_dynamic_slice(b, a, starts_at(b, step, 1), one_row);
-  a = hlo_select(b, at, hlo_broadcast_to(b, top, &s), a);
-  hlo_value pivot = hlo_dynamic_slice(b, pivot_row, starts_at(b, step, 2), (dim[]){rows, 1, 1});
-  hlo_value factors = hlo_dynamic_slice(b, a, starts_at(b, step, 2), one_column);
-  hlo_value divisor = hlo_broadcast_to(b, pivot, hlo_shape(factors)), zero = hlo_like(b, factors, 0);
-  factors = hlo_select(b, hlo_compare(b, HLO_EQ, divisor, zero), zero, hlo_binary(b, HLO_DIV, factors, divisor));
-  next[DET_A] = hlo_binary(
-      b, HLO_SUB, a, hlo_binary(b, HLO_MUL, hlo_broadcast_to(b, factors, &s), hlo_broadcast_to(b, pivot_row, &s)));
-  pivot = hlo_reshape(b, pivot, 1, &rows);
-  hlo_value in_place = hlo_compare(b, HLO_EQ, p, hlo_broadcast(b, step, *hlo_shape(p), NULL));
-  pivot = hlo_select(b, in_place, pivot, hlo_unary(b, HLO_NEG, pivot));
-  next[DET_PRODUCT] = hlo_binary(b, HLO_MUL, in[DET_PRODUCT], pivot);
-  next[DET_STEP] = onnx_binary_scalar(b, HLO_ADD, step, 1);
-}
-
-static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value *in) {
-  for (int k = 0; k < DET_CARRIED; k++) {
-    in[k] = hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0);
-  }
-}
-
-/* Computes the determinants by Gaussian elimination with partial pivoting: the product of the pivots, negated for each
- * swap of two rows. */
-status onnx_import_det(onnx_node *n) {
-  hlo_builder *b = n->b;
-  dim_table *t = onnx_dims(n);
-  const shape *s = hlo_shape(n->in[0]);
-  CHECK_THAT(s->rank >= 2 && dim_equal(t, s->dims[s->rank - 1], s->dims[s->rank - 2]), INVALID,
-             "X is %s; the last two dims must be equal", SHAPE_STR(NULL, s));
-  dim size = s->dims[s->rank - 1], batch = shape_dim_product(t, s, 0, s->rank - 2);
-  hlo_value a = onnx_widen(b, hlo_reshape(b, n->in[0], 3, (dim[]){batch, size, size}));
-  hlo_value carried[] = {[DET_STEP] = hlo_scalar_int(b, DTYPE_S64, 0),
-                         [DET_A] = a,
-                         [DET_PRODUCT] = hlo_splat(b, shape_make(hlo_type(a), 1, &batch), 1)};
-  /* There is no loop for empty matrices, since each iteration reads a row. */
-  if (dim_at_most(t, 1, size) && !b->error) {
-    hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
-    hlo_value in[DET_CARRIED], next[DET_CARRIED];
-    take_parameters(&condition, carried, in);
-    hlo_value left = hlo_compare(&condition, HLO_LT, in[DET_STEP], hlo_sizes(&condition, DTYPE_S64, -1, &size));
-    hlo_set_roots(condition.computation, 1, &left);
-    take_parameters(&body, carried, in);
-    eliminate(&body, in, next);
-    TRY(hlo_builder_take_error(&condition));
-    TRY(hlo_builder_take_error(&body));
-    hlo_set_roots(body.computation, DET_CARRIED, next);
-    hlo_while(b, condition.computation, body.computation, DET_CARRIED, carried, carried);
-  }
-  n->out[0] = hlo_convert(b, hlo_reshape(b, carried[DET_PRODUCT], s->rank - 2, s->dims), (dtype)s->type);
   return NULL;
 }

@@ -1,4 +1,6 @@
-/* select.c - NonZero, Compress and Unique, the sizes of whose results depend on data (sizes.h). */
+/* select.c - NonZero, Compress and Unique (select.h), the sizes of whose results depend on data (sizes.h). */
+#include "frontend/ops/math/select.h"
+
 #include <inttypes.h>
 #include <string.h>
 
@@ -187,15 +189,15 @@ static hlo_value sort_rows(hlo_builder *b, hlo_value keys) {
   return b->error ? order : out[1];
 }
 
-/* Returns for each row, in sorted order, whether it differs from the row before.  NaN counts as equal to NaN. */
-static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order) {
+/* Returns for each row, in sorted order, whether it differs from the row before. */
+static hlo_value group_starts(hlo_builder *b, hlo_value keys, hlo_value order, bool nan_once) {
   static const int64_t zero = 0;
   dim columns = hlo_shape(keys)->dims[0], count = hlo_shape(keys)->dims[1];
   dim others = dim_add_const(b->computation->module->dims, count, -1);
   hlo_value sorted = take(b, keys, order, 1);
   hlo_value x = hlo_slice_dim(b, sorted, 1, 0, others), y = hlo_slice_dim(b, sorted, 1, 1, count);
   hlo_value differ = hlo_compare(b, HLO_NE, x, y);
-  if (dtype_is_float(hlo_type(x))) {
+  if (nan_once && dtype_is_float(hlo_type(x))) {
     hlo_value nan = hlo_binary(b, HLO_AND, hlo_compare(b, HLO_NE, x, x), hlo_compare(b, HLO_NE, y, y));
     differ = hlo_binary(b, HLO_AND, differ, hlo_unary(b, HLO_NOT, nan));
   }
@@ -212,9 +214,9 @@ typedef struct groups {
   hlo_value inverse; /* for each row: the number of its group */
 } groups;
 
-static groups group_rows(hlo_builder *b, hlo_value keys) {
+static groups group_rows(hlo_builder *b, hlo_value keys, bool nan_once) {
   dim count = hlo_shape(keys)->dims[1];
-  hlo_value order = sort_rows(b, keys), starts = group_starts(b, keys, order);
+  hlo_value order = sort_rows(b, keys), starts = group_starts(b, keys, order, nan_once);
   hlo_value zeros = hlo_splat(b, list_of(DTYPE_S64, count), 0);
   hlo_value number = hlo_cumulative(b, hlo_convert(b, starts, DTYPE_S64), HLO_REDUCE_ADD, 0, false, false);
   number = onnx_binary_scalar(b, HLO_SUB, number, 1);
@@ -250,30 +252,34 @@ static hlo_value rows_of(hlo_builder *b, hlo_value x, int64_t axis) {
   return hlo_reshape(b, hlo_transpose(b, x, front), 2, (dim[]){s->dims[axis], width});
 }
 
-status onnx_import_unique(onnx_node *n) {
+status onnx_unique(onnx_node *n, hlo_value x, int64_t axis, onnx_unique_options o, hlo_value out[4]) {
   hlo_builder *b = n->b;
-  hlo_value x = n->in[0];
-  int64_t axis = 0;
-  bool sorted;
-  TRY(onnx_attr_bool(n->proto, "sorted", true, &sorted));
-  if (onnx_attr_has(n->proto, "axis")) {
-    TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
-  } else {
-    x = flat(b, x);
-  }
   CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, hlo_shape(x)));
   if (!dim_at_most(onnx_dims(n), 1, hlo_shape(x)->dims[axis])) {
-    n->out[0] = x;
+    out[0] = x;
     for (int k = 1; k < 4; k++) {
-      n->out[k] = hlo_splat(b, list_of(DTYPE_S64, 0), 0);
+      out[k] = hlo_splat(b, list_of(DTYPE_S64, 0), 0);
     }
     return NULL;
   }
-  groups g = group_rows(b, sort_keys(b, rows_of(b, x, axis)));
-  g = sorted ? g : by_first(b, g);
-  n->out[0] = dynamic_result(n, take(b, x, g.first, axis), (int)axis, g.n);
-  n->out[1] = dynamic_result(n, g.first, 0, g.n);
-  n->out[2] = g.inverse;
-  n->out[3] = dynamic_result(n, g.counts, 0, g.n);
+  groups g = group_rows(b, sort_keys(b, rows_of(b, x, axis)), o.nan_once);
+  g = o.sorted ? g : by_first(b, g);
+  out[0] = dynamic_result(n, take(b, x, g.first, axis), (int)axis, g.n);
+  out[1] = dynamic_result(n, g.first, 0, g.n);
+  out[2] = g.inverse;
+  out[3] = dynamic_result(n, g.counts, 0, g.n);
   return NULL;
+}
+
+status onnx_import_unique(onnx_node *n) {
+  hlo_value x = n->in[0];
+  int64_t axis = 0;
+  onnx_unique_options o = {.nan_once = true};
+  TRY(onnx_attr_bool(n->proto, "sorted", true, &o.sorted));
+  if (onnx_attr_has(n->proto, "axis")) {
+    TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
+  } else {
+    x = flat(n->b, x);
+  }
+  return onnx_unique(n, x, axis, o, n->out);
 }

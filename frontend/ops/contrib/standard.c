@@ -1,0 +1,96 @@
+/* standard.c - the importers of operators that the standard has too, under the same name or another one. */
+#include <inttypes.h>
+
+#include "base/dim/guard.h"
+#include "frontend/import/symbolic.h"
+#include "frontend/ops/contrib/contrib.h"
+#include "frontend/ops/math/elimination.h"
+#include "frontend/ops/math/select.h"
+
+status onnx_import_contrib_trilu(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "upper"));
+  onnx_node standard = contrib_as(n, 14, n->n_in, n->in);
+  return onnx_import_trilu(&standard);
+}
+
+status onnx_import_contrib_gather_nd(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  onnx_node standard = contrib_as(n, 11, n->n_in, n->in);
+  return onnx_import_gather_nd(&standard);
+}
+
+/* The attributes are those of the standard's GridSample before version 20. */
+status onnx_import_contrib_grid_sample(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "align_corners", "mode", "padding_mode"));
+  CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "X is %s; floats are needed",
+             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+  return onnx_import_grid_sample(n);
+}
+
+/* --- other inputs than the standard's --- */
+
+/* The axis is an input.  ONNX Runtime refuses some axes because it takes the number of elements of X for its rank; here
+ * an axis may be in [-rank - 1, rank], as in TensorFlow, whose operator this is. */
+status onnx_import_contrib_expand_dims(onnx_node *n) {
+  int64_t axis;
+  const shape *s = onnx_in_shape(n, 0);
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(onnx_const_int(n, 1, "axis", &axis));
+  TRY(onnx_axis(axis, s->rank + 1, &axis));
+  CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s; the rank is too large", SHAPE_STR(NULL, s));
+  n->out[0] = onnx_insert_dim(n->b, n->in[0], axis);
+  return NULL;
+}
+
+/* Only pads may have another shape than in the standard: [1, 2 * rank]. */
+status onnx_import_contrib_pad(onnx_node *n) {
+  const shape *pads = onnx_in_shape(n, 1);
+  hlo_value in[] = {n->in[0], n->in[1], n->in[2], {0}};
+  TRY(CONTRIB_ATTRIBUTES(n, "mode"));
+  TRY(onnx_need_rank(n, 1, "pads", 1, 2));
+  if (pads->rank == 2) {
+    TRY(onnx_need_dims(n, 1, "pads", 2, (dim[]){1, pads->dims[1]}));
+    in[1] = hlo_reshape(n->b, in[1], 1, &pads->dims[1]);
+  }
+  onnx_node standard = contrib_as(n, 13, n->n_in, in);
+  return onnx_import_pad(&standard);
+}
+
+/* delta may be left out, and is then 1. */
+status onnx_import_contrib_range(onnx_node *n) {
+  hlo_value in[] = {n->in[0], n->in[1], onnx_has_in(n, 2) ? n->in[2] : hlo_scalar(n->b, hlo_type(n->in[0]), 1)};
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  onnx_node standard = contrib_as(n, 11, 3, in);
+  return onnx_import_range(&standard);
+}
+
+status onnx_import_contrib_inverse(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  return onnx_inverse(n, &n->out[0]);
+}
+
+/* The standard's MatMulInteger takes bytes only. */
+status onnx_import_contrib_matmul_integer16(onnx_node *n) {
+  hlo_value in[2];
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  for (uint32_t k = 0; k < 2; k++) {
+    CHECK_THAT(hlo_type(n->in[k]) == DTYPE_S16, STATUS_UNSUPPORTED, "an input is %s; only s16 is supported",
+               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+    in[k] = hlo_convert(n->b, n->in[k], DTYPE_S32);
+  }
+  onnx_node product = contrib_as(n, 13, 2, in);
+  return onnx_import_matmul(&product);
+}
+
+/* In the order in which the values first occur; NaN differs from NaN.  The second result of the standard's operator,
+ * where each value first occurs, is none of this one's. */
+status onnx_import_contrib_unique(onnx_node *n) {
+  hlo_value out[4];
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(onnx_need_rank(n, 0, "x", 1, 1));
+  TRY(onnx_unique(n, n->in[0], 0, (onnx_unique_options){0}, out));
+  n->out[0] = out[0];
+  n->out[1] = out[2];
+  n->out[2] = out[3];
+  return NULL;
+}

@@ -1,0 +1,60 @@
+"""Operators for any kind of model: forms of the standard's operators, inverses, crops, distances, windows and hashes."""
+import itertools
+
+import numpy as np
+from onnx import TensorProto, helper
+
+from runtime_cases import F16, F32, MICROSOFT, S32, floats, ints, rng
+
+S16, S64, U32, F64 = TensorProto.INT16, TensorProto.INT64, TensorProto.UINT32, TensorProto.DOUBLE
+
+
+def write_standard(w):
+    for axis in (-3, -1, 0, 1, 2):
+        w.add("ExpandDims", [[floats(n, 3), np.array(axis, np.int32)] for n in (2, 5)], [F32], constants=[1])
+    w.add("ExpandDims", [[ints(0, 9, 0, 3, dtype=np.int64), np.array([0], np.int32)]], [S64])
+    w.add("ExpandDims", [[np.float32(3), np.array(-1, np.int32)]], [F32], constants=[1])
+    for mode, pads in itertools.product(("constant", "edge", "reflect"), ([0, 2, 1, 0], [[1, 0, 0, 2]], [[-1, 2, 0, -1]])):
+        sets = [[floats(n, 4), np.array(pads, np.int64)] for n in (3, 6)]
+        w.add("Pad", sets, [F32], {"mode": mode}, constants=[1])
+        if mode == "constant":
+            w.add("Pad", [s + [np.array([2.5], np.float32)] for s in sets], [F32], constants=[1, 2])
+            w.add("Pad", [sets[0] + [np.array(-1, np.float32)]], [F32], one_program=False)
+    for kind, dtype in ((F32, np.float32), (F64, np.float64), (S16, np.int16), (S32, np.int32), (S64, np.int64)):
+        for start, limit, delta in ((1, 7, None), (7, 1, None), (9, -2, -3), (0, 5, 2)):
+            numbers = [np.array(v, dtype) for v in (start, limit) + (() if delta is None else ([delta],))]
+            w.add("Range", [numbers], [kind], constants=[0, 1, 2])
+    zero = np.array(0)
+    nodes = [helper.make_node("Shape", ["x"], ["dims"]), helper.make_node("Gather", ["dims", "zero"], ["n"]),
+             helper.make_node("Range", ["zero", "n"], ["y"], domain=MICROSOFT)]
+    w.add_graph("Range_of_sizes", nodes, [{"x": floats(n, 2), "zero": zero} for n in (3, 8)], {"y": S64}, {"zero"})
+    nodes = [helper.make_node("Shape", ["x"], ["n"], end=1), helper.make_node("Concat", ["zeros", "n", "zero", "zero"], ["pads"], axis=0),
+             helper.make_node("Pad", ["x", "pads"], ["y"], domain=MICROSOFT)]
+    sets = [{"x": floats(n, 2), "zeros": np.array([1]), "zero": np.array([0])} for n in (3, 8)]
+    w.add_graph("Pad_of_sizes", nodes, sets, {"y": F32}, {"zeros", "zero"})
+    for ta, tb in itertools.product((0, 1), repeat=2):
+        sets = [[floats(n, *((4, 3) if ta else (3, 4))), floats(n, *((5, 4) if tb else (4, 5)))] for n in (2, 3)]
+        w.add("TransposeMatMul", sets, [F32], {"transA": ta, "transB": tb, "alpha": 0.5})
+    w.add("MatMulInteger16", [[ints(-2000, 2000, n, 3, 9, dtype=np.int16), ints(-2000, 2000, 9, 5, dtype=np.int16)] for n in (2, 4)], [S32])
+    w.add("MatMulInteger16", [[np.full(2, 30000, np.int16), np.full((2, 3), 30000, np.int16)]], [S32])
+
+
+def write_unique(w):
+    values = [[2, 1, 1, 3, 4, 3], [5.5, np.nan, -0.0, 0.0, np.nan, 5.5, -np.inf, np.inf], [7]]
+    w.add("Unique", [[np.array(v, np.float32)] for v in values], [F32, S64, S64])
+    w.add("Unique", [[np.zeros(0, np.float32)]], [F32, S64, S64])
+
+
+def write_inverses(w):
+    def matrices(*dims):  # not singular, and with pivots that must be looked for
+        x = rng.permuted(np.eye(dims[-1]), axis=0) * 4 + rng.uniform(-0.4, 0.4, dims)
+        return x.astype(np.float32)
+
+    for size in (1, 2, 3, 4, 7):
+        w.add("Inverse", [[matrices(n, size, size)] for n in (1, 3)], [F32])
+    w.add("Inverse", [[matrices(n, n)] for n in (5, 9)], [F32])
+    w.add("Inverse", [[matrices(2, 3, 4, 4).astype(np.float64)]], [F64])
+    half = matrices(3, 3).astype(np.float16)  # ONNX Runtime rounds each step to f16
+    w.add("Inverse", [[half]], [F16], expected=lambda x: [np.linalg.inv(x.astype(np.float64)).astype(np.float16)])
+    w.add("Inverse", [[np.array([[0, 2, 0], [0, 0, 4], [8, 0, 0]], np.float32)]], [F32])
+    w.add("Inverse", [[np.zeros((0, 2, 2), np.float32)]], [F32])

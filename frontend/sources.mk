@@ -35,6 +35,7 @@ frontend_sources = \
 	frontend/ops/contrib/attention.c \
 	frontend/ops/contrib/attention_parts.c \
 	frontend/ops/contrib/contrib.c \
+	frontend/ops/contrib/crop_and_resize.c \
 	frontend/ops/contrib/fused.c \
 	frontend/ops/contrib/gather_block_quantized.c \
 	frontend/ops/contrib/group_query_attention.c \

@@ -58,3 +58,20 @@ def write_inverses(w):
     w.add("Inverse", [[half]], [F16], expected=lambda x: [np.linalg.inv(x.astype(np.float64)).astype(np.float16)])
     w.add("Inverse", [[np.array([[0, 2, 0], [0, 0, 4], [8, 0, 0]], np.float32)]], [F32])
     w.add("Inverse", [[np.zeros((0, 2, 2), np.float32)]], [F32])
+
+
+def write_crops(w):
+    boxes = rng.uniform(-0.2, 1.2, (5, 4)).astype(np.float32)
+    boxes[:3] = [[0, 0, 1, 1], [0.9, 0.8, 0.1, 0.0], [0.5, 0.5, 0.5, 0.5]]
+    for mode, size in itertools.product(("bilinear", "nearest"), ((3, 4), (1, 5), (2, 1), (7, 6))):
+        sets = [[floats(2, 3, h, v), boxes[:n], ints(0, 2, n), np.array(size, np.int32)] for h, v, n in ((5, 6, 5), (4, 9, 3))]
+        w.add("CropAndResize", sets, [F32], {"mode": mode, "extrapolation_value": 2.5}, constants=[3])
+    halves = [floats(1, 1, 2, 2), np.array([[0.5, 0, 0.5, 1]], np.float32), np.zeros(1, np.int32), np.array([1, 3], np.int32)]
+    w.add("CropAndResize", [halves], [F32], {"mode": "nearest"}, one_program=False)
+    w.add("CropAndResize", [[floats(1, 2, 1, 1), boxes[:3], np.zeros(3, np.int32), np.array([2, 2], np.int32)]], [F32], constants=[3])
+    w.add("CropAndResize", [[floats(1, 2, 3, 3), boxes[:0], np.zeros(0, np.int32), np.array([2, 2], np.int32)]], [F32], constants=[3])
+    image = np.array([[[[0, np.inf], [1, 2]]]], np.float32)
+    whole = [image, np.array([[0, 0, 1, 1]], np.float32), np.zeros(1, np.int32), np.array([2, 2], np.int32)]
+    w.add("CropAndResize", [whole], [F32], constants=[3])
+    beside = [image, np.array([[np.nan, 0, np.nan, 1]], np.float32), *whole[2:]]  # no position
+    w.add("CropAndResize", [beside], [F32], {"extrapolation_value": 3.0}, constants=[3], expected=lambda x, *rest: [np.full_like(x, 3)])

@@ -92,33 +92,12 @@ static void taps_at(hlo_builder *b, const side *s, hlo_value part, onnx_taps *t)
 
 /* --- reading --- */
 
-/* Reads the image [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the batch elements `batch` [R], and returns
- * [R, C, Y, X].  With `last`, C is the last dimension of both. */
-static hlo_value read_roi_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y,
-                                 hlo_value x) {
-  const int64_t map[] = {0, last ? 1 : 2, last ? 2 : 3}, channel = last ? 3 : 1;
-  const shape *sy = hlo_shape(y), *sx = hlo_shape(x);
-  shape s = shape_make(DTYPE_S64, 3, (dim[]){sy->dims[0], sy->dims[1], sx->dims[1]});
-  hlo_value index[] = {hlo_broadcast(b, batch, s, (int64_t[]){0}), hlo_broadcast(b, y, s, (int64_t[]){0, 1}),
-                       hlo_broadcast(b, x, s, (int64_t[]){0, 2})};
-  dim sizes[] = {1, 1, 1, 1};
-  sizes[channel] = hlo_shape(image)->dims[channel];
-  hlo_gather_dims d = {.n_offset = 1,
-                       .offset = &channel,
-                       .n_collapsed = 3,
-                       .collapsed = map,
-                       .n_map = 3,
-                       .map = map,
-                       .index_vector_dim = 3};
-  return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
-}
-
 /* Returns the sum of the weighted values of the four neighbours of each sample or, in mode max, the largest of them. */
 static hlo_value read_samples(hlo_builder *b, const roi_align *r, hlo_value image, hlo_value batch, const onnx_taps *ty,
                               const onnx_taps *tx) {
   hlo_value all = {0};
   for (int k = 0; k < 4 && !b->error; k++) {
-    hlo_value y = read_roi_pixels(b, r->last, image, batch, ty->index[k / 2], tx->index[k % 2]);
+    hlo_value y = onnx_read_pixels(b, r->last, image, batch, ty->index[k / 2], tx->index[k % 2]);
     hlo_value wy = hlo_broadcast(b, ty->weight[k / 2], *hlo_shape(y), (int64_t[]){0, r->last ? 1 : 2});
     hlo_value wx = hlo_broadcast(b, tx->weight[k % 2], *hlo_shape(y), (int64_t[]){0, r->last ? 2 : 3});
     y = hlo_binary(b, HLO_MUL, y, hlo_binary(b, HLO_MUL, wy, wx));

@@ -281,6 +281,24 @@ hlo_value onnx_interpolate(const onnx_node *n, hlo_value x, int spatial, const o
   return last ? onnx_channels_first(b, sum) : sum;
 }
 
+hlo_value onnx_read_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y, hlo_value x) {
+  const int64_t map[] = {0, last ? 1 : 2, last ? 2 : 3}, channel = last ? 3 : 1;
+  const shape *sy = hlo_shape(y), *sx = hlo_shape(x);
+  shape s = shape_make(DTYPE_S64, 3, (dim[]){sy->dims[0], sy->dims[1], sx->dims[1]});
+  hlo_value index[] = {hlo_broadcast(b, batch, s, (int64_t[]){0}), hlo_broadcast(b, y, s, (int64_t[]){0, 1}),
+                       hlo_broadcast(b, x, s, (int64_t[]){0, 2})};
+  dim sizes[] = {1, 1, 1, 1};
+  sizes[channel] = hlo_shape(image)->dims[channel];
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = &channel,
+                       .n_collapsed = 3,
+                       .collapsed = map,
+                       .n_map = 3,
+                       .map = map,
+                       .index_vector_dim = 3};
+  return hlo_gather(b, image, onnx_stacked(b, 3, index), &d, sizes);
+}
+
 status onnx_import_grid_sample(onnx_node *n) {
   hlo_builder *b = n->b;
   grid_sample g = {0};

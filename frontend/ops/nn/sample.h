@@ -1,4 +1,4 @@
-/* sample.h - reads arrays at computed positions; shared by GridSample, RoiAlign and DeformConv. */
+/* sample.h - reads arrays at computed positions; shared by GridSample, RoiAlign, CropAndResize and DeformConv. */
 #ifndef FRONTEND_OPS_NN_SAMPLE_H
 #define FRONTEND_OPS_NN_SAMPLE_H
 
@@ -38,6 +38,9 @@ hlo_value onnx_channels_first(hlo_builder *b, hlo_value x);
  * `out` has at most one dimension more than `spatial`.  A sample is the sum of the elements at all combinations of
  * taps, times the products of their weights. */
 hlo_value onnx_interpolate(const onnx_node *n, hlo_value x, int spatial, const onnx_taps *t);
+/* Reads the image [N, C, H, W] at rows y [R, Y] and columns x [R, X] of the batch elements `batch` [R], and returns [R,
+ * C, Y, X].  With `last`, C is the last dimension of both. */
+hlo_value onnx_read_pixels(hlo_builder *b, bool last, hlo_value image, hlo_value batch, hlo_value y, hlo_value x);
 /* Broadcasts weights of samples, [N, out...], along the channels of y, which is [N, C, out...] or, with `last`, [N,
  * out..., C]. */
 hlo_value onnx_over_channels(hlo_builder *b, hlo_value weight, hlo_value y, bool last);

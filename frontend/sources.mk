@@ -38,6 +38,7 @@ frontend_sources = \
 	frontend/ops/contrib/crop_and_resize.c \
 	frontend/ops/contrib/fused.c \
 	frontend/ops/contrib/gather_block_quantized.c \
+	frontend/ops/contrib/general.c \
 	frontend/ops/contrib/group_query_attention.c \
 	frontend/ops/contrib/image.c \
 	frontend/ops/contrib/matmul_quantized.c \

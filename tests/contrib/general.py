@@ -75,3 +75,23 @@ def write_crops(w):
     w.add("CropAndResize", [whole], [F32], constants=[3])
     beside = [image, np.array([[np.nan, 0, np.nan, 1]], np.float32), *whole[2:]]  # no position
     w.add("CropAndResize", [beside], [F32], {"extrapolation_value": 3.0}, constants=[3], expected=lambda x, *rest: [np.full_like(x, 3)])
+
+
+def write_arrays(w):
+    for metric in ("sqeuclidean", "euclidean"):
+        w.add("CDist", [[floats(m, 7), floats(k, 7)] for m, k in ((3, 4), (9, 1))], [F32], {"metric": metric})
+        w.add("CDist", [[floats(4, 3, dtype=np.float64), floats(5, 3, dtype=np.float64)]], [F64], {"metric": metric})
+    w.add("CDist", [[floats(0, 3), floats(5, 3)]], [F32])
+    near = np.array([[1000, 1], [1000, 1.0625]], np.float32)  # products of such numbers have no digits for the difference
+    w.add("CDist", [[near, near]], [F32], {"metric": "euclidean"}, expected=lambda x, y: [np.float32([[0, 0.0625], [0.0625, 0]])])
+    for axis, size, step in itertools.product((0, 1, -1), (1, 3), (1, 2)):
+        w.add("UnfoldTensor", [[floats(n, n + 1, 4)] for n in (4, 7)], [F32], {"dim": axis, "size": size, "step": step})
+    w.add("UnfoldTensor", [[ints(0, 99, 6, dtype=np.int64)]], [S64], {"size": 6})
+    numbers = np.array([0, 1, 7, 255, 65536, 2 ** 31 - 1])
+    for dtype in (np.int32, np.uint32, np.int64, np.uint64, np.float32, np.float64):
+        x = np.concatenate([numbers, -numbers if np.issubdtype(dtype, np.signedinteger) else numbers * 2]).astype(dtype)
+        for attributes in ({}, {"seed": 42}, {"positive": 0}, {"positive": 0, "seed": 2 ** 32 - 3}):
+            w.add("MurmurHash3", [[x], [x[:4]]], [U32 if attributes.get("positive", 1) else S32], attributes)
+    wide = np.array([2 ** 62 + 12345, -2 ** 40 - 1, 2 ** 32])
+    w.add("MurmurHash3", [[wide]], [U32])
+    w.add("MurmurHash3", [[np.array([[0.1, -1e300], [np.inf, -0.0]])]], [S32], {"positive": 0})

@@ -76,7 +76,10 @@ CASES = [
     (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES)], 1, {"hidden_size": 1}), "input 8 is missing"),
     (("DynamicQuantizeLSTM", [of(1, 1, 2), of(1, 2, 4, like=BYTES), of(1, 1, 4, like=BYTES), *[None] * 5, *[of(3), of(3, like=BYTES)] * 2],
       1, {"hidden_size": 1}), "a scale is f32[3]"),
+    (("CDist", [of(2, 3), of(4, 3)], 1, {"metric": "cityblock"}), 'metric is "cityblock", which is unknown'),
+    (("CDist", [of(2, 3), of(4, 2)], 1, {}), "B is f32[4,2]"),
     (("Inverse", [of(2, 3)], 1, {}), "X is f32[2,3]; the last two dims must be equal"),
+    (("UnfoldTensor", [of(2, 3)], 1, {"size": 4}), "dimension 1 is smaller than size, 4"),
     (("Unique", [of(2, 3)], 3, {}), "x is f32[2,3]"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
 ]

@@ -95,3 +95,18 @@ def write_arrays(w):
     wide = np.array([2 ** 62 + 12345, -2 ** 40 - 1, 2 ** 32])
     w.add("MurmurHash3", [[wide]], [U32])
     w.add("MurmurHash3", [[np.array([[0.1, -1e300], [np.inf, -0.0]])]], [S32], {"positive": 0})
+
+
+def write_matmul_bnb4(w):
+    def untransposed(x, weights, k, n, attributes):
+        """ONNX Runtime reads B as if it were transposed in this case; its other case gives the weights."""
+        b = w.run("MatMulBnb4", [np.eye(k, dtype=np.float32)] + weights, [F32], attributes)[0].T
+        return [(x.astype(np.float64) @ b).astype(np.float32)]
+
+    for kind, block, (k, n) in itertools.product((0, 1), (16, 64), ((64, 24), (37, 5))):
+        count = k * n
+        weights = [ints(0, 256, -(-count // 2), dtype=np.uint8), rng.random(-(-count // block)).astype(np.float32)]
+        attributes = {"K": k, "N": n, "block_size": block, "quant_type": kind}
+        w.add("MatMulBnb4", [[floats(*d, k)] + weights for d in ((2, 3), (1, 9))], [F32], attributes, constants=[1, 2])
+        w.add("MatMulBnb4", [[floats(3, n)] + weights], [F32], attributes | {"transB": 0}, constants=[1, 2],
+              expected=lambda x, *rest, given=(weights, k, n, attributes): untransposed(x, *given))

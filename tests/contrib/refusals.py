@@ -79,6 +79,8 @@ CASES = [
     (("CDist", [of(2, 3), of(4, 3)], 1, {"metric": "cityblock"}), 'metric is "cityblock", which is unknown'),
     (("CDist", [of(2, 3), of(4, 2)], 1, {}), "B is f32[4,2]"),
     (("Inverse", [of(2, 3)], 1, {}), "X is f32[2,3]; the last two dims must be equal"),
+    (("MatMulBnb4", [of(2, 3), of(2, like=BYTES), of(1)], 1, {"K": 3, "N": 2, "block_size": 16, "quant_type": 1}), "3 bytes are needed"),
+    (("MatMulBnb4", [of(2, 3), BYTES, of(1)], 1, {"K": 3, "N": 2, "block_size": 16, "quant_type": 2}), "quant_type"),
     (("UnfoldTensor", [of(2, 3)], 1, {"size": 4}), "dimension 1 is smaller than size, 4"),
     (("Unique", [of(2, 3)], 3, {}), "x is f32[2,3]"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),

@@ -188,6 +188,8 @@ static status stack(const loop *l, size_t k, host_array **out) {
   } else {
     TRY(interpreter_declared_shape(&l->body, l->first_output + l->n_states + k, &one));
   }
+  CHECK_THAT(one.kind != SHAPE_UNRANKED, STATUS_UNSUPPORTED,
+             "no step was made, and the rank of scan output %zu is unknown", k);
   CHECK_THAT(one.kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "scan output %zu is %s; a tensor is needed", k,
              SHAPE_STR(NULL, &one));
   CHECK_THAT(one.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %zu of rank %d", k, one.rank);

@@ -100,14 +100,24 @@ status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *
   return NULL;
 }
 
+/* Returns true if the loop makes no iteration.  If there are scan inputs or outputs, an iteration reads or writes an
+ * element of them, and can be built only if these arrays are not empty.  So if the trip count is symbolic, a guard says
+ * whether it is 0. */
+static bool makes_no_step(const onnx_loop *l) {
+  bool elements = l->n_in + l->n_out > 0;
+  return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));
+}
+
+/* Checks what the body makes of the states.  If no iteration is made, their shapes do not matter. */
 static status check_states(const onnx_loop *l) {
   if (!l->is_scan) {
     TRY(onnx_loop_check_condition(l->n, hlo_shape(l->body->roots[0])));
   }
+  bool no_step = makes_no_step(l);
   for (uint32_t k = 0; k < l->n_states; k++) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
     TRY(onnx_loop_check_state_type(k, before, after));
-    CHECK_THAT(onnx_has_dims(l->n, after, before->rank, before->dims), STATUS_UNSUPPORTED,
+    CHECK_THAT(no_step || onnx_has_dims(l->n, after, before->rank, before->dims), STATUS_UNSUPPORTED,
                "state %u is %s before a step but %s after it: its shape depends on data", k, SHAPE_STR(NULL, before),
                SHAPE_STR(NULL, after));
   }
@@ -269,14 +279,6 @@ static void build_body(hlo_builder *b, const onnx_loop *l, const carry *outside)
   hlo_value *all = ARENA_NEW_N(l->n->arena, hlo_value, carry_size(l));
   uint32_t n = carry_pack(l, &next, all);
   hlo_set_roots(b->computation, n, all);
-}
-
-/* Returns true if the loop makes no iteration.  If there are scan inputs or outputs, an iteration reads or writes an
- * element of them, and can be built only if these arrays are not empty.  So if the trip count is symbolic, a guard says
- * whether it is 0. */
-static bool makes_no_step(const onnx_loop *l) {
-  bool elements = l->n_in + l->n_out > 0;
-  return !l->trip_value.def && (l->trip == 0 || (elements && dim_equal(onnx_dims(l->n), l->trip, 0)));
 }
 
 status onnx_loop_build_while(onnx_loop *l, hlo_value *results) {

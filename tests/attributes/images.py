@@ -1,6 +1,6 @@
 """Resize with filters of all widths and in all types.  Expected values come from ONNX's reference."""
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import oracles
 
@@ -16,3 +16,11 @@ def write_resize(w):
                 given = [x, None, None, np.array(sizes)]
                 y = oracles.run("reference", "Resize", given, [TensorProto.DOUBLE], attributes, 19)
                 w.add("Resize", given, y, attributes, opset=19, name="antialias")
+    # sums in the middle between two integers
+    for dtype in (np.uint8, np.int8, np.int16, np.int32):
+        x = rng.integers(0 if dtype == np.uint8 else -90, 90, (1, 2, 3, 5)).astype(dtype)
+        for attributes, sizes in (({}, (1, 2, 6, 10)), ({"coordinate_transformation_mode": "align_corners"}, (1, 2, 5, 9))):
+            given = [x, None, None, np.array(sizes)]
+            kind = helper.np_dtype_to_tensor_dtype(x.dtype)
+            y = oracles.run("reference", "Resize", given, [kind], attributes | {"mode": "linear"}, 19)
+            w.add("Resize", given, y, attributes | {"mode": "linear"}, opset=19, name="integers")

@@ -402,6 +402,7 @@ status onnx_import_resize(onnx_node *n) {
     out.dims[k] = r.plan[k].out;
   }
   TRY(shape_check(&out, "the output"));
+  /* An infinite element makes results NaN for which its weight is 0, as in ONNX Runtime and the reference. */
   hlo_value y = r.mode == NEAREST ? n->in[0] : onnx_widen(n->b, n->in[0]);
   /* Axes that shrink come first, so that intermediate results stay small. */
   for (int grows = 0; grows < 2; grows++) {
@@ -411,6 +412,8 @@ status onnx_import_resize(onnx_node *n) {
       }
     }
   }
+  /* The standard's text does not say how integers are rounded.  Its reference implementation takes the nearest ones,
+   * halves to even; ONNX Runtime truncates. */
   if (dtype_is_int((dtype)x->type) && dtype_is_float(hlo_type(y))) {
     y = hlo_unary(n->b, HLO_ROUND, y);
   }

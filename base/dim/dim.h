@@ -50,6 +50,8 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length);
  * has only allowed ones, and a number at its end if another name of a dimension would give the same: "a-b" and "a_b"
  * are different dimensions. */
 dim dim_named(dim_table *t, const char *name);
+/* Returns what dim_named calls the dimension of that name if no other name of a dimension would give the same. */
+char *dim_clean_name(arena *a, const char *name);
 /* Returns the symbol that stands for dimension k of an array if that dimension has no name: "_array_k", where the name
  * of the array is shortened if it is long.  A number is appended if another dimension has that name. */
 dim dim_nameless(dim_table *t, const char *array, int k);

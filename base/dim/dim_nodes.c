@@ -86,6 +86,8 @@ static char *clean_name(arena *a, const char *name, size_t length) {
   return clean;
 }
 
+char *dim_clean_name(arena *a, const char *name) { return clean_name(a, name, strlen(name)); }
+
 /* Returns, as a pointer, 1 plus the index in t->nodes of the symbol of that name, which must consist of allowed
  * characters.  The symbol is added if it is new. */
 static void *intern_symbol(dim_table *t, const char *clean) {
@@ -113,7 +115,7 @@ static dim_node *symbol_node(dim_table *t, const void *symbol) { return &t->node
 static dim take_symbol(dim_table *t, str_map *map, const char *key, const char *name) {
   void *symbol = str_map_get(map, key);
   if (!symbol) {
-    const char *clean = clean_name(t->arena, name, strlen(name)), *numbered = clean;
+    const char *clean = dim_clean_name(t->arena, name), *numbered = clean;
     uintptr_t *last = (uintptr_t *)str_map_put(&t->numbers, clean);
     while (symbol = intern_symbol(t, numbered), symbol_node(t, symbol)->taken) {
       numbered = arena_printf(t->arena, "%s.%llu", clean, (unsigned long long)++*last);

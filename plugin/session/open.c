@@ -6,6 +6,7 @@
 
 #include "base/arith.h"
 #include "base/clock.h"
+#include "base/dim/dim.h"
 #include "base/file.h"
 #include "base/hash.h"
 #include "base/machine/machine.h"
@@ -137,22 +138,44 @@ static bool is_named(const char *name, const char *const *names, uint32_t n) {
   return found;
 }
 
-status session_check_dims(arena *a, const session_options *o, const char *const *names, uint32_t n) {
+/* Returns the one of the names that `given` means: that name itself, or the one that is made of a name which the model
+ * has and whose characters are not all allowed.  Returns NULL if there is none, or if several names of the model could
+ * have given it, which then have numbers behind them (dim_named). */
+static const char *find_dim(arena *a, const char *given, const char *const *names, uint32_t n) {
+  if (is_named(given, names, n)) {
+    return given;
+  }
+  const char *clean = dim_clean_name(a, given), *numbered = arena_printf(a, "%s.", clean);
+  for (uint32_t k = 0; k < n; k++) {
+    if (strncmp(names[k], numbered, strlen(numbered)) == 0) {
+      return NULL;
+    }
+  }
+  return is_named(clean, names, n) ? clean : NULL;
+}
+
+status session_check_dims(arena *a, session_options *o, const char *const *names, uint32_t n) {
   const char *list = n ? names[0] : "none";
   for (uint32_t k = 1; k < n; k++) {
     list = arena_printf(a, "%s, %s", list, names[k]);
   }
+  compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
+  dim_range *ranges = arena_memdup(a, o->ranges, o->n_ranges * sizeof *ranges);
   for (uint32_t k = 0; k < o->n_dims + o->n_ranges; k++) {
-    const char *name = k < o->n_dims ? o->dims[k].name : o->ranges[k - o->n_dims].name;
-    CHECK_THAT(is_named(name, names, n), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
-               "no input has a dimension '%s'; the model's named dimensions are: %s", name, list);
+    const char **name = k < o->n_dims ? &dims[k].name : &ranges[k - o->n_dims].name;
+    const char *found = find_dim(a, *name, names, n);
+    CHECK_THAT(found, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+               "no input has a dimension '%s'; the model's named dimensions are: %s", *name, list);
+    *name = found;
   }
+  o->dims = dims;
+  o->ranges = ranges;
   return NULL;
 }
 
 /* Fails for names that no input has, since a misspelt name would otherwise be ignored. */
-static status check_dims(const session *s) {
-  const session_options *o = &s->options;
+static status check_dims(session *s) {
+  session_options *o = &s->options;
   const char **names = NULL;
   uint32_t n = 0, cap = 0;
   uint32_t given = o->n_dims + o->n_ranges;

@@ -221,9 +221,10 @@ shape session_program_output(const session *s, const session_program *c, uint32_
 STATUS_MUST_USE status session_save(session *s, const char *path);
 STATUS_MUST_USE status session_save_stream(session *s, FILE *f);
 
-/* Returns INVALID_ARGUMENT if the name of a dimension in the options' dims or ranges is not in `names`; the message
- * lists the names. */
-STATUS_MUST_USE status session_check_dims(arena *a, const session_options *o, const char *const *names, uint32_t n);
+/* Replaces names of dimensions in the options' dims and ranges that have other characters than `names` may have ("a-b")
+ * by those of `names` that the importer makes of them ("a_b").  Returns INVALID_ARGUMENT if the name of a dimension is
+ * not among `names`, or may mean several of them; the message lists the names. */
+STATUS_MUST_USE status session_check_dims(arena *a, session_options *o, const char *const *names, uint32_t n);
 
 /* Returns the request for these inputs with the session's options, for the printing functions of compiler_api. */
 compile_request session_request(const session *s, const session_inputs *inputs);

@@ -296,8 +296,29 @@ START_TEST(dims) {
 }
 END_TEST
 
-/* Dimensions are given by the names that are shown.  The model's own names may have characters that are not shown: such
- * a name is refused, and never taken for another dimension whose name looks alike. */
+/* The model's own names of dimensions may have characters that are not shown.  Such a name means the dimension whose
+ * shown name comes from it. */
+START_TEST(own_names_of_dims) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Relu", "x", "y");
+  session_case_set_type(a, m->graph->input[0], 1, "a-b,c d");
+  session_case_set_type(a, m->graph->output[0], 1, "a-b,c d");
+  session_case_write(a, m);
+  compiler_dim own[] = {{"c d", 3}, {"a-b", 2}}, mixed[] = {{"c_d", 3}, {"a-b", 2}};
+  for (int k = 0; k < 2; k++) {
+    const session_program *c;
+    session *s = session_case_open_with(session_case_path,
+                                        (session_options){.backend = "ref", .dims = k == 0 ? own : mixed, .n_dims = 2});
+    ASSERT_OK(session_compile(s, &(session_inputs){0}, &c));
+    ck_assert(shape_equal(&c->program->params[0].shape, &(shape){.type = DTYPE_F32, .rank = 2, .dims = {2, 3}}));
+    session_close(s);
+  }
+}
+END_TEST
+
+/* If several of the model's names look alike, they are shown with numbers.  Then only the shown names are accepted, and
+ * none is taken for another dimension's. */
 START_TEST(shown_names_of_dims) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
@@ -480,6 +501,7 @@ int main(void) {
   tcase_add_loop_test(c, seeds, 0, 2);
   tcase_add_loop_test(c, by_value, 0, 2);
   tcase_add_test(c, dims);
+  tcase_add_test(c, own_names_of_dims);
   tcase_add_test(c, shown_names_of_dims);
   tcase_add_test(c, wrong_inputs);
   tcase_add_loop_test(c, hlo_text, 0, 2);

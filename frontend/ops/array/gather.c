@@ -136,6 +136,8 @@ status onnx_import_gather_elements(onnx_node *n) {
   return NULL;
 }
 
+/* The standard has the reductions max and min from version 18 on.  PyTorch's exporter writes them into models of
+ * version 16 as well, and ONNX Runtime runs these. */
 static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
   static const struct {
     const char *name;
@@ -143,7 +145,7 @@ static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
     hlo_reducer reducer;
   } names[] = {
       {"none", 1, HLO_REDUCE_REPLACE}, {"add", 16, HLO_REDUCE_ADD}, {"mul", 16, HLO_REDUCE_MUL},
-      {"max", 18, HLO_REDUCE_MAX},     {"min", 18, HLO_REDUCE_MIN},
+      {"max", 16, HLO_REDUCE_MAX},     {"min", 16, HLO_REDUCE_MIN},
   };
   const char *reduction;
   TRY(onnx_attr_string(n->arena, n->proto, "reduction", "none", &reduction));

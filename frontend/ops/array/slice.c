@@ -215,11 +215,13 @@ status onnx_import_concat(onnx_node *n) {
 
 typedef enum pad_mode { PAD_CONSTANT, PAD_REFLECT, PAD_EDGE, PAD_WRAP } pad_mode;
 
+/* The standard has the mode wrap from version 19 on.  PyTorch's exporter writes it into models of version 18 as well,
+ * and ONNX Runtime runs these. */
 static status pad_mode_attr(const onnx_node *n, pad_mode *out) {
   static const char *const names[] = {"constant", "reflect", "edge", "wrap"};
   const char *mode;
   TRY(onnx_attr_string(n->arena, n->proto, "mode", "constant", &mode));
-  for (int k = 0; k < (n->since >= 19 ? 4 : 3); k++) {
+  for (int k = 0; k < (n->since >= 18 ? 4 : 3); k++) {
     if (strcmp(mode, names[k]) == 0) {
       *out = (pad_mode)k;
       return NULL;

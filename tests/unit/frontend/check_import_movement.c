@@ -67,6 +67,7 @@ static const node_case results[] = {
     {"Pad", 13, "mode=edge", "s32[1,2]:1,2 s64[4]:1,0,0,2", "s32[2,4]:1,2,2,2,1,2,2,2"},
     {"Pad", 18, "", "f32[1,2]:1,2 s64[2]:1,1 - s64[1]:-1", "f32[1,4]:0,1,2,0"},
     {"Pad", 19, "mode=wrap", "f32[3]:1,2,3 s64[2]:2,2", "f32[7]:2,3,1,2,3,1,2"},
+    {"Pad", 18, "mode=wrap", "f32[3]:1,2,3 s64[2]:2,2", "f32[7]:2,3,1,2,3,1,2"},
     {"Pad", 19, "mode=wrap", "f32[2]:1,2 s64[2]:3,5", "f32[10]:2,1,2,1,2,1,2,1,2,1"},
     {"Pad", 19, "mode=reflect", "f32[3]:1,2,3 s64[2]:5,0", "f32[8]:2,1,2,3,2,1,2,3"},
     /* Elements that are removed at one end are not copied to the other one (ONNX Runtime 1.31). */

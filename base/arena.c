@@ -349,7 +349,7 @@ char *arena_strndup(arena *a, const char *text, size_t n) {
 
 char *arena_strdup(arena *a, const char *text) { return arena_strndup(a, text, strlen(text)); }
 
-/* Most texts are short, so that they need not be formatted twice. */
+/* Formats into an array of fixed size first: most texts fit into it, and only longer ones are formatted twice. */
 char *arena_printf(arena *a, const char *format, ...) {
   char start[128];
   va_list args, again;

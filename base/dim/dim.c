@@ -244,7 +244,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   }
 }
 
-/* Before a is divided by b: cancels the atoms that b and all terms of a have in common. */
+/* Cancels the atoms that b and all terms of a have in common, before a is divided by b. */
 static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim shared = b->monomial, unused;
   for (int i = 0; i < a->n; i++) {

@@ -58,7 +58,8 @@ dim dim_nameless(dim_table *t, const char *array, int k);
 /* Returns the symbol that the compiler itself calls `name`, which is none of a model's dimensions: if one has that
  * name, a number is appended. */
 dim dim_own(dim_table *t, const char *name);
-/* Makes all symbols that the table has those of a model's dimensions, as if dim_named had returned them. */
+/* Reserves all symbols that the table has: from now on dim_named, dim_nameless and dim_own return none of them for a
+ * name or an array that they have not been called with before. */
 void dim_take_symbols(dim_table *t);
 /* Returns a bounded dimension, whose true extent is the symbol of that name.  `bound` must be a constant. */
 dim dim_bounded(dim_table *t, dim bound, const char *size_name);

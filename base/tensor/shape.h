@@ -37,8 +37,8 @@ bool shape_is_exact(const dim_table *t, const shape *s);
 /* Returns true if a dimension is the constant 0, so that there are no elements. */
 bool shape_is_empty(const shape *s);
 
-/* Fails for a shape with DIM_OVERFLOW, and if the dims that are positive constants make more than 2^56 bytes; other
- * dims count as 1.  The message begins with `what`. */
+/* Returns STATUS_INVALID_MODEL if a dim is DIM_OVERFLOW, and STATUS_RESOURCE if an array whose dims are the positive
+ * constants among the shape's has more than 2^56 bytes.  The message begins with `what`. */
 STATUS_MUST_USE status shape_check(const shape *s, const char *what);
 
 /* Return the number of elements, and the number of bytes.  The shape must be static and must have passed shape_check.

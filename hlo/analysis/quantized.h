@@ -1,5 +1,5 @@
-/* quantized.h - recognises arrays of integers that stand for numbers by a scale and a zero point, as importers write
- * them. */
+/* quantized.h - recognises quantised arrays, whose integers represent real numbers by a scale and a zero point, in the
+ * form that importers build. */
 #ifndef HLO_ANALYSIS_QUANTIZED_H
 #define HLO_ANALYSIS_QUANTIZED_H
 

@@ -9,7 +9,7 @@
 enum { DATA, INDICES, SCALES, ZERO_POINTS };
 
 typedef struct table {
-  /* The bits of an element, the elements of a block, and the elements and the blocks of a row. */
+  /* The numbers of bits of an element, of elements of a block, and of elements and blocks of a row. */
   int64_t bits, block, columns, blocks;
   bool packed; /* whether bytes hold several elements, the first one in the lowest bits */
   dim rows;

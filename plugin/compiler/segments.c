@@ -193,7 +193,8 @@ static void release_unread(onnx_frame *f) {
 }
 
 /* Runs one segment, then the nodes that are to be host-interpreted after it.  Sets *done to whether all nodes of `f`
- * are done.  Fails if this step has brought nothing forward. */
+ * are done.  Returns STATUS_UNSUPPORTED if they are not and the step has changed the state of no node and has added no
+ * array to the frame, so that a further step could do no more. */
 static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, bool *done) {
   segment_use u;
   uint8_t *before = arena_memdup(f->arena, f->states, f->n_nodes);

@@ -151,7 +151,8 @@ static onnxStatus add_fill(ifi_io *io, const onnxTensorDescriptorV1 *d, int64_t 
   memcpy(shape, d->shape, d->dimensions * sizeof *shape);
   shape[0] = (uint64_t)rows;
   whole.shape = shape;
-  whole.buffer = (onnxPointer)(uintptr_t)shape; /* an address, since there will be one */
+  /* The check refuses a null address.  The array is allocated only after the check, so any other address is given. */
+  whole.buffer = (onnxPointer)(uintptr_t)shape;
   onnxStatus s = ifi_check_descriptor(&whole, false);
   if (s) {
     return s;

@@ -60,8 +60,9 @@ typedef struct rt_loader {
 
 /* Says which inputs of a thunk may share memory with its outputs or scratch memory.  Loading a program checks this. */
 typedef enum rt_access {
-  RT_READS_WHILE_WRITING, /* the default: no input may, since inputs are read in any order, or more than once, while
-                             outputs are written */
+  /* The default: no input may share memory with them, since inputs are read in any order, or more than once, while
+   * outputs are written. */
+  RT_READS_WHILE_WRITING,
   /* An input may if it begins and ends at the same bytes as the output: the code was compiled to read each element
    * before it writes it. */
   RT_READS_ELEMENT_FIRST,

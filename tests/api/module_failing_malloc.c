@@ -1,7 +1,8 @@
-/* module_failing_malloc.c - preloaded into a program (LD_PRELOAD), it makes an allocation of our own code fail, the one
- * whose number is MALLOC_FAILS_AT, and also all later ones if MALLOC_FAILS_ON is set.  How many allocations our own
- * code made is written to the file MALLOC_COUNT.  Allocations of LLVM and other libraries never fail, since these would
- * end the process. */
+/* module_failing_malloc.c - preloaded into a program (LD_PRELOAD), it makes one allocation of our own code fail.
+ *
+ * The environment variable MALLOC_FAILS_AT is the number of that allocation.  If MALLOC_FAILS_ON is set, all later ones
+ * fail as well.  At the end of the process, the number of allocations that our own code made is written to the file
+ * that MALLOC_COUNT names.  Allocations of LLVM and other libraries never fail, since these would end the process. */
 #include <dlfcn.h>
 #include <elf.h>
 #include <errno.h>

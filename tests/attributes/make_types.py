@@ -1,9 +1,8 @@
 """make_types.py DATA FOLDER: for each operator one of ONNX's own cases of its newest version, in every element type that its
-schema allows: one type variable changed at a time, inputs cast to it.  The expected
-values are those of the reference backend, so only this is tested of it: that it takes the type.  The exit status is 0 if it took all
-types.
+schema allows.  One type variable is changed at a time, and the inputs are cast to the type.  The expected values are those of the
+reference backend, so of that backend only this is tested: that it takes the type.  The exit status is 0 if it took all types.
 
-Left out are types that are no arrays of numbers, and changes that make the node itself wrong.
+Types that are not arrays of numbers are left out, and so are changes that make the node itself invalid.
 """
 import glob
 import os

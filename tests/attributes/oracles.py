@@ -1,4 +1,4 @@
-"""Expected values from others: ONNX Runtime, and the reference evaluator that ONNX brings along."""
+"""Computes expected values by other implementations: ONNX Runtime, and the reference evaluator of the package onnx."""
 import numpy as np
 import onnxruntime
 from onnx import helper

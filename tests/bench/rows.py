@@ -1,6 +1,5 @@
-"""Rows of make bench that measure onnx-xla itself: what a start, a new shape, another spelling
-of the same model and an idle process cost.  Each is a
-function that yields (what was measured, value, limit, unit); a row fails if its value is above the limit."""
+"""Rows of make bench that measure onnx-xla itself: what a start, a new shape, another spelling of the same model and an idle process
+cost.  Each is a function that yields (what was measured, value, limit, unit); a row fails if its value is above the limit."""
 import math
 import os
 import tempfile

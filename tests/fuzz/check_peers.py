@@ -1,4 +1,4 @@
-"""check_peers.py: what the tester asks ONNX Runtime about single nodes has the right answer, whatever was asked before."""
+"""check_peers.py: ONNX Runtime gives the random tester the right answers about single nodes, whatever it was asked before."""
 
 import sys
 

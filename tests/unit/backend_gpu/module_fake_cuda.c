@@ -1,8 +1,8 @@
 /* module_fake_cuda.c - a driver of CUDA for machines without one (ONNX_XLA_CUDA_DRIVER): its devices are emulated on
  * the host, streams work late, and objects of this machine's code (runtime/block_abi.h) stand for PTX.
  *
- * It knows the driver's rules.  Whoever breaks one gets the driver's error, and the breach is told on standard error
- * and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
+ * It knows the driver's rules.  A call that breaks one gets the driver's error, and the breach is printed on standard
+ * error and counted.  fake_cuda.h has what tests ask of it.  These environment variables are read when it starts:
  *
  *   FAKE_CUDA_DEVICES=N       how many devices there are; 2 by default: one of sm_90, all others of sm_86
  *   FAKE_CUDA_CAPABILITY=N    ten times the compute capability of all devices

@@ -1,4 +1,4 @@
-/* check_told.c - parameters by whose shapes a program is told the elements of an input (rt_io.told). */
+/* check_told.c - parameters whose shapes tell a program the elements of an input (rt_io.told). */
 #include "runtime/program/told.h"
 
 #include <check.h>

@@ -1,5 +1,5 @@
-/* check_blocks.c - kernels for blocks of threads: how they are called, what they cannot be, the PTX of every emitter
- * for every GPU, and the kernels that have writers of their own.
+/* check_blocks.c - kernels for blocks of threads: how they are called, how many parameters they may have, the PTX of
+ * every emitter for every GPU, and the kernels that have writers of their own.
  *
  * All other kernels are tested by check_emit*.c: those run them on emulated blocks as well as on CPUs, with constants
  * and with sizes as arguments. */

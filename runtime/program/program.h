@@ -124,7 +124,7 @@ struct rt_thunk {
 
 typedef struct rt_io {
   const char *name;
-  shape shape; /* its dimensions are rt_sizes */
+  shape shape; /* each dimension is an rt_size */
   /* If not NULL, the program may only be run with an input of exactly these contents (shape_bytes of them), since sizes
    * depend on them. */
   const void *value;

@@ -63,10 +63,10 @@ typedef enum rt_access {
   /* The default: no input may share memory with them, since inputs are read in any order, or more than once, while
    * outputs are written. */
   RT_READS_WHILE_WRITING,
-  /* An input may if it begins and ends at the same bytes as the output: the code was compiled to read each element
-   * before it writes it. */
+  /* An input may share memory with an output if both begin and end at the same bytes: the code was compiled to read
+   * each element before it writes it. */
   RT_READS_ELEMENT_FIRST,
-  RT_READS_ALL_FIRST /* all inputs may, since everything is read before anything is written */
+  RT_READS_ALL_FIRST /* all inputs may share memory with them, since everything is read before anything is written */
 } rt_access;
 
 typedef struct rt_thunk_kind {

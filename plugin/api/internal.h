@@ -84,8 +84,9 @@ STATUS_MUST_USE status api_execute(oxla_run *run);
  * written, finds or compiles the program for the inputs, and places the carried inputs (api_place_carried).  Sets
  * *inputs to what the session needs for the execution.  Must be called after api_begin. */
 STATUS_MUST_USE status api_prepare(oxla_run *run, session_inputs *inputs);
-/* Begins an execution or compilation.  If cancelling is on (oxla_cancel), this one is cancelled, too; if it was
- * switched on and off again before, that is forgotten.  Fails if an execution is in progress in the background. */
+/* Must be called before an execution or compilation.  If cancelling is on (oxla_cancel), what follows is cancelled;
+ * that it was switched on and off again earlier has no effect.  Fails if an execution is in progress in the
+ * background. */
 STATUS_MUST_USE status api_begin(oxla_run *run);
 /* Fails if an execution is in progress in the background. */
 STATUS_MUST_USE status api_check_idle(const oxla_run *run);

@@ -58,8 +58,8 @@ STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t
 void cli_progress_start(bool quiet, const char *what, uint64_t total);
 void cli_progress_step(uint64_t done, const char *note);
 void cli_progress_end(void);
-/* Prints "onnx-xla: ", `kind` and `line` as a line on standard error.  A progress line makes place for it and is shown
- * again later.  Any thread may call this function. */
+/* Prints "onnx-xla: ", `kind` and `line` as a line on standard error.  If a progress line is shown, it is cleared
+ * before and shown again later.  Any thread may call this function. */
 void cli_progress_message(const char *kind, const char *line);
 /* An rt_compile_options.dump that shows the pass that has ended, or the phase that begins. */
 status cli_progress_pass(void *data, const char *pass, const struct hlo_module *m);

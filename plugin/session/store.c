@@ -417,8 +417,8 @@ static void see_abandoned(void *data, int folder, const char *model, const char 
   }
 }
 
-/* Removes an entry.  With the last entry of a model, its description and folder are removed; removing a folder that has
- * other files fails. */
+/* Removes an entry.  With the last entry of a model, its description and folder are removed, too.  A folder that still
+ * has other files stays, since unlinkat refuses to remove it. */
 static void drop_entry(const content_store *c, const content_store_entry *e, bool last) {
   name n = file_name(e->model, e->name, e->kind);
   (void)unlinkat(c->models, n.text, 0);

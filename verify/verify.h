@@ -21,7 +21,8 @@ typedef struct verify_options {
   /* the folder for files with the smallest modules that show a finding, and their inputs; NULL: no files are written */
   const char *folder;
   uint64_t seed; /* the seed of runs, for operators such as RandomNormal */
-  /* Called with a description of the current step and the part of it that is done, from 0 to 1.  May be NULL. */
+  /* Called with a description of the current step, and the share of that step that is done, from 0 to 1.  May be
+   * NULL. */
   void (*progress)(void *data, const char *what, double share);
   void *progress_data;
 } verify_options;

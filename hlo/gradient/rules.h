@@ -31,7 +31,8 @@ hlo_value hlo_tape_take(hlo_tape *t, const hlo_instr *i, uint32_t k);
 bool hlo_may_vary(hlo_value v);
 /* Returns the gradient of result k; its def is NULL if there is none. */
 hlo_value hlo_tape_get(const hlo_tape *t, const hlo_instr *i, uint32_t k);
-/* Fails because the operation, or this form of it, has no rule. */
+/* Makes the differentiation fail with STATUS_UNSUPPORTED, since the operation, or this form of it, has no rule.  `why`
+ * is a part of the message. */
 void hlo_tape_refuse(hlo_tape *t, const hlo_instr *i, const char *why);
 
 /* Returns the sum of all elements of x, a scalar. */

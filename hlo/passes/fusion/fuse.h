@@ -5,7 +5,8 @@
 #include "hlo/analysis/queries.h"
 #include "hlo/passes/pass.h"
 
-/* With more members or operands than this, kernels compile slowly and run out of registers. */
+/* The largest numbers of members and of operands of a fusion.  With more, kernels would compile slowly and run out of
+ * registers. */
 enum { FUSE_MAX_MEMBERS = 64, FUSE_MAX_OPERANDS = 40 };
 
 /* Makes fusions in one computation.  Instructions keep the ids that hlo_fuser_make gave them, and each new fusion gets

@@ -133,8 +133,9 @@ struct rt_device {
   status (*record_event)(rt_event *e, rt_stream *s);
   /* Sets *seconds to the time between two events.  Fails if the stream has not reached one of them yet. */
   status (*elapsed)(const rt_event *from, const rt_event *to, double *seconds);
-  /* Tells how many f32 operations and bytes of memory the device can do in a second at most, where a multiply-add is
-   * two operations.  NULL means that these are the numbers of the host. */
+  /* Sets *operations to the most f32 operations that the device can do in a second, where a multiply-add is two
+   * operations, and *bytes to the most bytes of memory that it can read or write in a second.  NULL means that these
+   * are the numbers of the host. */
   status (*peak)(const rt_device *d, double *operations, double *bytes);
 };
 

@@ -245,7 +245,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
                     stretch(b, list_f32(b, w.n, factors), DTYPE_F32, &i->shapes[0], channel_dim(i)));
 }
 
-/* Handles s32 operands converted from bytes, perhaps minus a zero point: returns the exact sum, or no value. */
+/* Returns the exact sum if the operands are bytes converted to s32, with or without a zero point, otherwise nothing. */
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
   weights w;

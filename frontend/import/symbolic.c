@@ -54,6 +54,8 @@ static bool pin_shape(dim_table *t, const shape *s) {
   return !shape_is_static(s);
 }
 
+bool onnx_pin_shape(const onnx_node *n, const shape *s) { return pin_shape(onnx_dims(n), s); }
+
 bool onnx_pin_inputs(const onnx_node *n) {
   bool pinned = false;
   for (uint32_t k = 0; k < n->n_in; k++) {

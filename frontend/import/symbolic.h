@@ -32,6 +32,8 @@ STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *defin
  * error, which ends the import; the import is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
 
+/* Pins the symbols in a shape.  Returns false if there are none. */
+bool onnx_pin_shape(const onnx_node *n, const shape *s);
 /* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */
 bool onnx_pin_inputs(const onnx_node *n);
 

@@ -11,6 +11,7 @@
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/scope.h"
 #include "frontend/import/sizes.h"
+#include "frontend/import/symbolic.h"
 #include "hlo/gradient/gradient.h"
 
 #define INVALID STATUS_INVALID_MODEL
@@ -213,6 +214,24 @@ static status import_between(const gradient *g, onnx_scope *s, size_t n, Onnx__N
   return NULL;
 }
 
+/* Pins the symbols in the shapes of the instructions between the first mark and y, and of their operands, since the
+ * rules of differentiation compute with constant dimensions.  The driver has pinned those of the node's inputs only;
+ * the instructions also read other values of the graph.  Returns an error if there were symbols. */
+static status pin_between(const gradient *g) {
+  const onnx_node *n = g->n;
+  bool pinned = false;
+  for (const hlo_instr *i = g->marks[0].def; i && i != n->b->before; i = i->next) {
+    for (uint32_t k = 0; k < i->n_operands; k++) {
+      pinned |= onnx_pin_shape(n, hlo_shape(i->operands[k]));
+    }
+    for (uint32_t k = 0; k < i->n_results; k++) {
+      pinned |= onnx_pin_shape(n, &i->shapes[k]);
+    }
+  }
+  CHECK_THAT(!pinned, STATUS_UNSUPPORTED, "Gradient is imported for constant sizes only");
+  return NULL;
+}
+
 /* Imports y as a function of the node's inputs; y may be one of them. */
 static status import_y(gradient *g, hlo_value *y) {
   onnx_node *n = g->n;
@@ -237,7 +256,7 @@ static status import_y(gradient *g, hlo_value *y) {
              "y ('%.200s') is %s; only tensors of floats have derivatives", g->y, SHAPE_STR(NULL, hlo_shape(*y)));
   CHECK_THAT(!onnx_has_dynamic_dims(n->scope->importer, *y), STATUS_UNSUPPORTED,
              "the size of y ('%.200s') depends on data", g->y);
-  return NULL;
+  return pin_between(g);
 }
 
 /* Replaces the copies in g->marks by their operands. */

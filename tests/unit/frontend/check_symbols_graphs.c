@@ -1,5 +1,6 @@
 /* check_symbols_graphs.c - loops, and nodes that get sizes from Shape, imported once for all sizes: bound to
- * other sizes, the module must compute what the model computes that is imported for those sizes. */
+ * other sizes, the module must compute what the model computes that is imported for those sizes.  Also graphs whose
+ * sizes must be pinned. */
 #include "tests/suite.h"
 #include "tests/unit/frontend/open_model.h"
 
@@ -212,6 +213,27 @@ static Onnx__ModelProto *map_of_two(void) {
   return m;
 }
 
+/* The derivative with respect to the kernel of a convolution.  The node reads only the kernel, whose shape is constant,
+ * and x has open sizes. */
+static Onnx__ModelProto *gradient_of_a_kernel(void) {
+  Onnx__ModelProto *m = model("dw");
+  add_constant(m, "image_axes", "s64[2]:0,1");
+  add_constant(m, "w", "f32[1,1,2,2]:1,2,3,4");
+  node(m->graph, "Unsqueeze", "x,image_axes", "image", "");
+  node(m->graph, "Conv", "image,w", "sums", "strides=[2,2]");
+  node(m->graph, "Mul", "sums,sums", "squares", "");
+  node(m->graph, "ReduceSum", "squares", "y", "keepdims=0");
+  Onnx__NodeProto *n = domain_node(memory, m, "ai.onnx.preview.training", 1, "Gradient", "dw");
+  n->input = names(memory, "w", &n->n_input);
+  case_attributes(memory, n, "y=y");
+  Onnx__AttributeProto *xs = add_attribute(memory, n, "xs");
+  xs->has_type = 1;
+  xs->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRINGS;
+  ProtobufCBinaryData name = {1, (uint8_t *)arena_strdup(memory, "w")};
+  PB_ADD(memory, xs->strings, xs->n_strings, name);
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -245,6 +267,7 @@ static const struct {
     {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
     {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
     {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
+    {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 "},
 };
 
 static status import_at(Onnx__ModelProto *m, int k, onnx_definitions *definitions, hlo_module **out) {

@@ -13,6 +13,7 @@ cpu_exec_sources = \
 cpu_compile_sources = \
 	backend_cpu/algorithms/algorithm.c \
 	backend_cpu/algorithms/attention.c \
+	backend_cpu/algorithms/bytes.c \
 	backend_cpu/algorithms/contraction.c \
 	backend_cpu/algorithms/depthwise.c \
 	backend_cpu/algorithms/gemm.c \

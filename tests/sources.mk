@@ -924,6 +924,7 @@ tests_files = \
 	tests/ptx/ptx_internal.h \
 	tests/ptx/ptx_ops.def \
 	tests/suite.h \
+	tests/target/candidate_rows.h \
 	tests/target/machine_modules.h \
 	tests/target/object_names.h \
 	tests/target/run_nets.h \

@@ -1,6 +1,7 @@
 /* contraction.c - which epilogues a library call computes, and the library plan of a contraction. */
 #include "backend_cpu/algorithms/contraction.h"
 
+#include <float.h>
 #include <math.h>
 #include <string.h>
 
@@ -11,7 +12,6 @@
 #include "emit/llvm/likely.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/in_place_update.h"
-#include "hlo/analysis/quantized.h"
 
 /* Where values are looked up: in the body of a fusion, whose parameters then stand for the fusion's operands, or
  * outside of fusions. */
@@ -220,18 +220,31 @@ static bool slows_library(const cpu_contraction *c, const cpu_post_op *post_op) 
   return !cpu_library_is_fast(&with);
 }
 
+/* Returns true if x is 0 or a normal number of f32. */
+static bool is_normal(double x) { return x == 0 || (fabs(x) >= FLT_MIN && fabs(x) <= FLT_MAX); }
+
+/* Makes one CPU_POST_OP_LINEAR of two.  Returns false if its numbers would not be f32: x * 1e30 * 1e30 is finite for
+ * small x. */
+static bool merge_linear(cpu_post_op *first, const cpu_post_op *second) {
+  double alpha = first->alpha * second->alpha, beta = first->beta * second->alpha + second->beta;
+  if (first->kind != CPU_POST_OP_LINEAR || second->kind != CPU_POST_OP_LINEAR || !is_normal(alpha) ||
+      !is_normal(beta)) {
+    return false;
+  }
+  first->alpha = alpha;
+  first->beta = beta;
+  return true;
+}
+
 /* Appends a post-op.  Two CPU_POST_OP_LINEAR in a row become one, and for sums of bytes one that changes nothing is
  * left out.  Returns false if there are too many post-ops, if the library would then use plain loops, or if the result
  * would be wrong: if there are two unary post-ops of one kind with different parameters, oneDNN 2.6 computes both with
  * the parameters of one of them. */
 static bool add_post_op(cpu_contraction *c, const cpu_post_op *post_op) {
-  cpu_post_op *last = c->n_post_ops ? &c->post_ops[c->n_post_ops - 1] : NULL;
   if (cpu_sums_bytes(&c->g) && post_op->kind == CPU_POST_OP_LINEAR && post_op->alpha == 1 && post_op->beta == 0) {
     return true;
   }
-  if (last && last->kind == CPU_POST_OP_LINEAR && post_op->kind == CPU_POST_OP_LINEAR) {
-    last->alpha *= post_op->alpha;
-    last->beta = last->beta * post_op->alpha + post_op->beta;
+  if (c->n_post_ops && merge_linear(&c->post_ops[c->n_post_ops - 1], post_op)) {
     return true;
   }
   for (uint32_t k = 0; k < c->n_post_ops; k++) {
@@ -318,9 +331,31 @@ static bool next_step(scope s, const hlo_instr *contraction, hlo_instr **x, step
   return out->is_post_op;
 }
 
+/* Returns true if the call's results show that the library's logistic function gives 0 instead of numbers below 2^-125
+ * (oneDNN 2.6): an infinity times such a number is no NaN, and its logarithm is finite.  Bytes do not show it, unless
+ * the number is multiplied by an array or by a huge number. */
+static bool shows_underflow(const cpu_contraction *c) {
+  double lost = 0; /* the most by which the number computed so far may differ */
+  for (uint32_t k = 0; k < c->n_post_ops; k++) {
+    const cpu_post_op *p = &c->post_ops[k];
+    switch (p->kind) {
+      case CPU_POST_OP_LOGISTIC: lost = fmax(lost, 0x1p-125); break;
+      case CPU_POST_OP_SWISH: lost = fmax(2 * lost, 0x1p-118 / fabs(p->alpha)); break; /* 2^7 > -ln 2^-150 */
+      case CPU_POST_OP_LINEAR: lost = lost > 0 ? lost * fabs(p->alpha) : 0; break;
+      case CPU_POST_OP_SQRT: lost = sqrt(lost); break;
+      case CPU_POST_OP_MUL:
+      case CPU_POST_OP_DIV: lost = lost > 0 ? INFINITY : 0; break;
+      default: lost *= 2; /* a number that changes by 1 changes the result by less than 2 */
+    }
+  }
+  bool bytes = c->g.result_type == DTYPE_U8 || c->g.result_type == DTYPE_S8;
+  return bytes ? lost > 0x1p-24 : lost > 0;
+}
+
 /* Returns true if one library call can compute the chain of operations from the contraction to `end`, followed by
- * `last`. */
-static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *end, const step *last) {
+ * `last`.  *right becomes whether the results are right, too (shows_underflow). */
+static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, const hlo_instr *end, const step *last,
+                       bool *right) {
   cpu_contraction c = {.g = *g};
   const scope here = {NULL};
   for (hlo_instr *x = (hlo_instr *)contraction; x != end;) {
@@ -329,12 +364,25 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
       return false;
     }
   }
-  return last->is_post_op && count_step(&c, last);
+  bool fits = last->is_post_op && count_step(&c, last);
+  *right = !shows_underflow(&c);
+  return fits;
 }
 
-/* Returns true if the contraction needs a generated kernel: no library may be called, or sizes are arguments. */
-static bool needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
+bool cpu_needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
   return about->options->own_kernels || emit_takes_sizes(contraction);
+}
+
+/* Returns true if a kernel of "gemm" or "depthwise" should compute an epilogue that the library computes wrongly.  In a
+ * provisional program, and in reduced precision, which only the library offers, a library call and a kernel for the
+ * epilogue are better. */
+static bool has_better_kernel(const cpu_asked *about, const hlo_instr *contraction) {
+  emit_product product;
+  emit_depthwise depthwise;
+  const rt_compile_options *o = about->options;
+  return !o->provisional && !o->numerics.reduced_precision &&
+         (emit_product_of(contraction, &product) ||
+          (hlo_literal(contraction->operands[1]) && emit_depthwise_of(contraction, &depthwise)));
 }
 
 /* Returns true if one library call or kernel computes the contraction, the operations that follow it up to `end`, and
@@ -345,12 +393,14 @@ static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, con
   cpu_geometry g;
   emit_product product;
   emit_depthwise depthwise;
-  if (needs_own_kernel(about, contraction)) {
+  bool right;
+  if (cpu_needs_own_kernel(about, contraction)) {
     return last->is_post_op && (about->target->small || emit_product_of(contraction, &product) ||
                                 emit_depthwise_of(contraction, &depthwise));
   }
   return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
-         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last);
+         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last, &right) &&
+         (right || has_better_kernel(about, contraction));
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
@@ -486,7 +536,7 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
   scope s = {i->op == HLO_FUSION ? i : NULL};
   p->instr = i;
   if (!read_operand(s, contraction->operands[0], &p->lhs) || !read_operand(s, contraction->operands[1], &p->weights) ||
-      (s.fusion && !read_epilogue(p, s, contraction))) {
+      (s.fusion && (!read_epilogue(p, s, contraction) || shows_underflow(&p->c)))) {
     return false;
   }
   p->c.g.packed =
@@ -494,85 +544,7 @@ bool cpu_library_plan_read(const hlo_instr *i, cpu_library_plan *p) {
   return !cpu_sums_bytes(&p->c.g) || (p->c.g.packed && has_exact_sums(p));
 }
 
-/* --- sums of bytes --- */
-
-/* Returns a parameter like the contraction's first operand, but with channels last and bytes of type t. */
-static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
-  const shape *x = hlo_shape(contraction->operands[0]);
-  shape s = shape_with_type(*x, t);
-  bool first = contraction->op == HLO_CONVOLUTION && hlo_int(contraction, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
-  for (int k = 1; first && k < x->rank; k++) {
-    s.dims[k] = x->dims[k + 1 < x->rank ? k + 1 : 1];
-  }
-  return hlo_result(hlo_parameter(c, s), 0);
-}
-
-/* Returns the contraction of bytes that the passes would make of this one, in a module of its own that has the same
- * table of sizes; NULL if it would not be valid. */
-static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
-  enum { IMAGE = 3 }; /* the number of channels to which hlo/passes/qdq_fusion.c adds a fourth one */
-  hlo_module *m = hlo_module_create(a, "bytes");
-  m->dims = contraction->parent->module->dims;
-  hlo_computation *c = hlo_computation_create(m, "bytes");
-  shape w = shape_with_type(*hlo_shape(contraction->operands[1]), DTYPE_S8);
-  hlo_value operands[] = {bytes_operand(c, contraction, lhs), {0}};
-  if (contraction->op == HLO_CONVOLUTION && w.dims[1] == IMAGE && hlo_int(contraction, HLO_ATTR_GROUPS) == 1) {
-    shape *x = &operands[0].def->shapes[0];
-    x->dims[x->rank - 1] = w.dims[1] = IMAGE + 1;
-  }
-  operands[1] = hlo_result(hlo_parameter(c, w), 0);
-  hlo_instr *i = hlo_instr_clone(c, NULL, contraction, operands);
-  if (i->op == HLO_CONVOLUTION) {
-    hlo_attr_of(i, HLO_ATTR_LAYOUT)->i = HLO_CHANNELS_LAST;
-  }
-  status bad = hlo_infer(i);
-  status_free(bad);
-  return bad ? NULL : i;
-}
-
-/* Returns true if a generated kernel should multiply bytes in this contraction: a kernel of "gemm" or "depthwise", or
- * in small code (emit_target.small) the plain loops, since bytes take a quarter of the memory of f32. */
-static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
-  enum { NARROWEST = 4 }; /* the fewest columns that fill a vector: a vector has at least 4 dot4 groups */
-  emit_product product;
-  emit_depthwise depthwise;
-  arena *a = arena_create(arena_budget(contraction->parent->module->arena));
-  const hlo_instr *i = of_bytes(a, contraction, lhs);
-  bool depthwise_takes = i && emit_depthwise_of(i, &depthwise) && depthwise.group == 1;
-  bool takes = depthwise_takes || (i && emit_product_of(i, &product) && product.columns >= NARROWEST);
-  takes = t->small ? i != NULL : t->dots && takes;
-  arena_destroy(a);
-  return takes && (t->small || cpu_multiplications(contraction) >= CPU_SMALL_CONTRACTION);
-}
-
-bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
-  const cpu_asked *about = data;
-  cpu_geometry g;
-  bool integers = contraction->shapes[0].type == DTYPE_S32;
-  if (about->options->numerics.exact && !integers) {
-    return false;
-  }
-  if (needs_own_kernel(about, contraction)) {
-    return kernels_take_bytes(about->target, contraction, lhs);
-  }
-  return cpu_library_has_bytes() && cpu_geometry_sizes(contraction, &g) &&
-         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
-}
-
-/* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are
- * multiplied, since reading them takes most of the time (doc/measurements/cpu-quantised.md).  With --exact this is not
- * allowed, since scaling the sum of a block rounds differently from scaling each weight. */
-bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
-  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
-  const cpu_asked *about = data;
-  hlo_quantized_weights w;
-  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
-      !emit_product_reads_quantized(&w)) {
-    return false;
-  }
-  return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
-         emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
-}
+/* --- other questions of passes --- */
 
 /* The algorithms "gemm" and "depthwise" can update in place, since they store vector by vector.  The library cannot. */
 bool cpu_takes_in_place_update(void *data, const hlo_instr *i) {

@@ -34,6 +34,9 @@ typedef struct cpu_asked {
   const emit_target *target;
 } cpu_asked;
 
+/* Returns true if the contraction needs a generated kernel: no library may be called, or sizes are arguments. */
+bool cpu_needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction);
+
 /* This is hlo_target.takes_bytes. */
 bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
 

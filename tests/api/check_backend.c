@@ -194,9 +194,5 @@ int main(void) {
   Suite *s = suite_create("backend");
   suite_add_tcase(s, toys);
   suite_add_tcase(s, devices);
-  SRunner *runner = srunner_create(s);
-  srunner_run_all(runner, CK_ENV);
-  int failed = srunner_ntests_failed(runner);
-  srunner_free(runner);
-  return failed > 0;
+  return run_whole_suite(s);
 }

@@ -78,6 +78,7 @@ typedef struct state {
   rows past, old;
   float counted;
   uint64_t random;
+  float x[LINES * 40 * WIDTH]; /* what the run reads as input x, also after `step` */
 } state;
 
 static uint32_t below(state *s, uint32_t n) {
@@ -140,11 +141,10 @@ static void check_sums(const oxla_run *run, const state *s) {
 
 static void step(oxla_run *run, state *s, int64_t n, bool look) {
   rows x = {.n = n};
-  float memory[LINES * 40 * WIDTH];
   for (int64_t k = 0; k < LINES * n * WIDTH; k++) {
-    x.at[k / (n * WIDTH)][k / WIDTH % n][k % WIDTH] = memory[k] = (float)below(s, 64) - 32;
+    x.at[k / (n * WIDTH)][k / WIDTH % n][k % WIDTH] = s->x[k] = (float)below(s, 64) - 32;
   }
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(LINES, n, WIDTH), memory));
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, DIMS(LINES, n, WIDTH), s->x));
   succeed(oxla_execute(run));
   add_rows(&s->past, &x, false);
   add_rows(&s->old, &x, true);

@@ -142,7 +142,8 @@ check_programs = \
 	tests/unit/runtime/check_size_text \
 	tests/unit/runtime/check_thread_pool \
 	tests/unit/runtime/check_told \
-	tests/unit/runtime/check_weight_pool
+	tests/unit/runtime/check_weight_pool \
+	tests/unit/verify/check_compare
 test_programs = \
 	tests/api/prog_locale \
 	tests/dynamic/prog_symbols \
@@ -1262,6 +1263,8 @@ tests_unit_runtime_check_told_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_told_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_weight_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_weight_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_verify_check_compare_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_verify_check_compare_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_prog_locale_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_prog_locale_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_dynamic_prog_symbols_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

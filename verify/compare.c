@@ -11,21 +11,27 @@
 
 /* --- tolerances --- */
 
-/* Returns half a unit in the last place of 1, which is the largest relative error of rounding to the type.  Returns 0
- * for a type that is not floating. */
-static double unit_of(dtype type) {
+/* How a type rounds: by at most `unit` of a number, which is half a unit in the last place of 1, or of the least normal
+ * number if that is larger.  Both are 0 for a type that is not floating. */
+typedef struct rounding {
+  double unit, least_normal;
+} rounding;
+
+static rounding rounding_of(dtype type) {
   const dtype_format *f = dtype_get_format(type);
   if (f) {
-    return ldexp(1, -(int)f->fraction - 1);
+    return (rounding){ldexp(1, -(int)f->fraction - 1), ldexp(1, 1 - (int)f->bias)};
   }
   switch (type) {
     case DTYPE_F64:
-    case DTYPE_C128: return 0x1p-53;
+    case DTYPE_C128: return (rounding){0x1p-53, 0x1p-1022};
     case DTYPE_F32:
-    case DTYPE_C64: return 0x1p-24;
-    default: return dtype_is_float(type) ? 0.5 : 0; /* f8e8m0fnu has powers of two only */
+    case DTYPE_C64: return (rounding){0x1p-24, 0x1p-126};
+    default: return (rounding){dtype_is_float(type) ? 0.5 : 0, 0}; /* f8e8m0fnu has powers of two only */
   }
 }
+
+static double unit_of(dtype type) { return rounding_of(type).unit; }
 
 /* Returns the largest relative error of rounding operands to the reduced precision `narrow`.  DTYPE_F32 stands for
  * tf32, whose significand has as many bits as that of f16. */
@@ -157,6 +163,16 @@ static double largest(const numbers *x) {
 enum { DIRECTED = 2, MOVES = 6 };
 static const double reach = 4, movement_factor = 16;
 
+/* Changes v as verify_move_fn states, up or down by `by` units.  A number that would become 0 or lose its sign grows
+ * instead: what is not rounded to 0 makes no quotient infinite, and no product with an infinity NaN. */
+static double moved(double v, double by, const rounding *r) {
+  double d = by * fmax(fabs(v), r->least_normal), least = 2 * r->unit * r->least_normal;
+  if (v == 0 || !isfinite(v)) {
+    return v;
+  }
+  return copysign(fabs(v) + (fabs(v) + d < least ? fabs(d) : d), v);
+}
+
 literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) {
   void *data;
   numbers x = numbers_of(from);
@@ -164,9 +180,11 @@ literal verify_moved(arena *a, const literal *from, double unit, uint64_t seed) 
     return *from;
   }
   literal l = literal_new(a, from->shape, &data);
+  rounding r = rounding_of(x.type);
   for (int64_t k = 0; k < x.n; k++) {
-    double v = number(&x, k), sign = seed == VERIFY_ALL_UP || hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
-    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, v + sign * reach * unit * v, false, DTYPE_ROUND_NEAREST);
+    double sign = seed == VERIFY_ALL_UP || hash_mix(seed, (uint64_t)k) & 1 ? 1 : -1;
+    dtype_store_f64(x.type, (char *)data + (size_t)k * x.step, moved(number(&x, k), sign * reach * unit, &r), false,
+                    DTYPE_ROUND_NEAREST);
   }
   return l;
 }

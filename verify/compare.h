@@ -16,9 +16,12 @@
  *
  * An element that differs by more than this gets a second test.  The reference is evaluated several times with each
  * element of the operands, and of each rounded result within a fusion, changed by 4 u of itself with a random sign
- * (Monte Carlo arithmetic, Parker 1997).  A float may then differ by another 16 times its largest change or, if there
- * are sums, the largest change of any element.  An integer may differ if it changes in any evaluation; for integers
- * there are two more evaluations, with all signs positive and all negative. */
+ * (Monte Carlo arithmetic, Parker 1997).  Rounding changes a denormal number by as much as the least normal one, so it
+ * is changed by 4 u of that: a kernel that computes x * logistic(y) at once does not round logistic(y), which the
+ * reference rounds to few bits where it is denormal.  Zeros and infinities are exact, and are not changed.  A float may
+ * then differ by another 16 times its largest change or, if there are sums, the largest change of any element.  An
+ * integer may differ if it changes in any evaluation; for integers there are two more evaluations, with all signs
+ * positive and all negative. */
 #ifndef VERIFY_COMPARE_H
 #define VERIFY_COMPARE_H
 
@@ -34,9 +37,10 @@ typedef struct verify_difference {
   double got, want, allowed, largest;
 } verify_difference;
 
-/* A function that evaluates the reference's results again, on `a`, after changing each number by 4 * unit * itself.
- * The signs are random and depend on the seed.  With the seed VERIFY_ALL_UP all are positive, or all negative if `unit`
- * is negative. */
+/* A function that evaluates the reference's results again, on `a`, after changing each number by 4 * unit * itself, or
+ * by 4 * unit * the least normal number if that is more.  0 and infinities stay, and so do the signs of numbers.
+ * Whether a magnitude grows is random and depends on the seed.  With the seed VERIFY_ALL_UP all grow, or all shrink if
+ * `unit` is negative. */
 enum { VERIFY_ALL_UP = 0 };
 typedef status verify_move_fn(void *data, double unit, uint64_t seed, arena *a, literal *results);
 

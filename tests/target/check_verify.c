@@ -208,6 +208,13 @@ static const char *const right[] = {
            "%a = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
            "%b = dot(%x, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[16,64]\n"
            "%c = concatenate(%a, %b) {dimension=1} : f32[16,128]\n%t = tanh(%c) : f32[16,128]\nreturn %t\n}\n"),
+    /* a logistic function whose denormal numbers the reference rounds before it multiplies them */
+    MODULE("entry main(%x: f32[300], %y: f32[300]) {\n%k = constant() {value=f32[] 9} : f32[]\n"
+           "%c = constant() {value=f32[] -95} : f32[]\n%l = constant() {value=f32[] 1e33} : f32[]\n"
+           "%ks = broadcast(%k) {dimensions=[]} : f32[300]\n%cs = broadcast(%c) {dimensions=[]} : f32[300]\n"
+           "%ls = broadcast(%l) {dimensions=[]} : f32[300]\n%a = multiply(%y, %ks) : f32[300]\n"
+           "%b = add(%a, %cs) : f32[300]\n%h = multiply(%x, %ls) : f32[300]\n%g = logistic(%b) : f32[300]\n"
+           "%r = multiply(%h, %g) : f32[300]\nreturn %r\n}\n"),
 };
 enum { N_RIGHT = sizeof right / sizeof *right };
 

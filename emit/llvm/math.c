@@ -279,6 +279,18 @@ static void reduce_lanes(W w, V x, V large, V *r, V *n) {
   *n = phi_n;
 }
 
+/* Returns r less k times the last bits of pi/2.  With a fused multiply-add, two parts of 24 bits are enough, and only
+ * one of them changes the rounding.  Otherwise the parts are short, so that the first product is exact, and what
+ * subtracting it loses is added again: where r is just above a power of two and the function's value just below it, an
+ * error of one unit of r is two units of the value. */
+static V subtract_last_bits(W w, V r, V k) {
+  if (w->target->fma) {
+    return fma_c(w, k, 0x1.ee59dap-50, fma_c(w, k, -0x1.4442d2p-24, r));
+  }
+  V c = mul_c(w, k, 0x1.444p-24), rest = sub(w, r, c), lost = sub(w, sub(w, r, rest), c);
+  return add(w, rest, sub(w, lost, mul_c(w, k, 0x1.68c234p-39)));
+}
+
 /* Sets n and returns r with x = n pi/2 + r and |r| <= pi/4.  For |x| < 8192, n pi/2 is subtracted in parts of 11 bits
  * of pi/2, whose products with n are exact. */
 static V reduce_pi(W w, V x, V *n) {
@@ -286,11 +298,8 @@ static V reduce_pi(W w, V x, V *n) {
   V a = absolute(w, x), large = ge(w, a, 8192);
   V near = pick(w, lt(w, a, 8192), x, emit_f(x, 0));
   V k = emit_round_even(w, mul_c(w, near, 0.636619772367581343));
-  V r = fma_c(w, k, -0x1.92p+0, near);
-  r = fma_c(w, k, -0x1.fb4p-12, r);
-  /* With a fused multiply-add, parts of pi/2 with more bits are possible. */
-  r = fma_c(w, k, w->target->fma ? -0x1.4442d2p-24 : -0x1.444p-24, r);
-  r = fma_c(w, k, w->target->fma ? 0x1.ee59dap-50 : -0x1.68c234p-39, r);
+  V r = fma_c(w, k, -0x1.fb4p-12, fma_c(w, k, -0x1.92p+0, near)); /* exact */
+  r = subtract_last_bits(w, r, k);
   *n = to_int(w, k);
   reduce_lanes(w, x, large, &r, n);
   return pick(w, lt(w, a, infinity), r, emit_f(x, nan));

@@ -29,6 +29,7 @@ check_programs = \
 	tests/target/check_operations \
 	tests/target/check_own_kernels \
 	tests/target/check_product_programs \
+	tests/target/check_product_stacks \
 	tests/target/check_quantised \
 	tests/target/check_random \
 	tests/target/check_sizes \
@@ -1035,6 +1036,8 @@ tests_target_check_own_kernels_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_own_kernels_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_product_programs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_product_programs_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_target_check_product_stacks_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_target_check_product_stacks_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_quantised_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_check_quantised_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_check_random_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

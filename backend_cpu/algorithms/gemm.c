@@ -36,6 +36,9 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                      out->lanes * 32 <= p->options.target->vector_bits)) {
     return false;
   }
+  if (out->ladder && p->options.target->stack < EMIT_LADDER_STACK) {
+    return false;
+  }
   dim scratch = emit_product_scratch(dims_of(p), out);
   if (scratch == DIM_OVERFLOW || (scratch && p->options.target->small)) {
     return false;

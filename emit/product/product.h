@@ -29,6 +29,9 @@
 enum { EMIT_PRODUCT_LEVELS = 6, EMIT_PRODUCT_SPATIAL = 3 }; /* the most loops of a nest; the most spatial dimensions */
 enum { EMIT_PRODUCT_ROWS = 28, EMIT_PRODUCT_VECTORS = 8 };  /* the limits of a block, which are those of gemm.h */
 enum { EMIT_PRODUCT_LOWER = 2 }; /* the most smaller blocks of a ladder (emit_product.ladder) */
+/* The stack that a product with emit_product.ladder takes, besides its tile: a record, and functions that call each
+ * other. */
+enum { EMIT_LADDER_STACK = 2 << 10 };
 
 /* One loop (a level) of a nest of loops: it has n iterations; a and b are the distances in A and in B from one
  * iteration to the next, in elements. */

@@ -42,8 +42,8 @@ FAULTS = [
         "what is added behind a product before a factor is not multiplied",
         (
             CONTRACTION,
-            "last->beta = last->beta * post_op->alpha + post_op->beta;",
-            "last->beta = last->beta + post_op->beta;",
+            "beta = first->beta * second->alpha + second->beta;",
+            "beta = first->beta + second->beta;",
         ),
         runs=ALGORITHMS,
     ),

@@ -217,15 +217,11 @@ status ref_dynamic_slice(ref_call *c) {
   const shape *x = &c->in[0].shape;
   ref_box b = result_box(c);
   shape_strides(x, b.from);
-  void *r = ref_result(c, 0);
-  if (!shape_elements(&c->out[0].shape)) {
-    return NULL;
-  }
   int64_t base = 0;
   for (int d = 0; d < b.rank; d++) {
     base += ref_clamp(literal_i64(&c->in[1], d), x->dims[d] - b.extents[d]) * b.from[d];
   }
-  ref_move(element_size(c), &b, r, element(c, 0, base));
+  move_elements(c, &b, base);
   return NULL;
 }
 

@@ -43,7 +43,8 @@ START_TEST(denormal_factors) {
   shape s = i->shapes[0];
   literal operands[] = {{.shape = s, .data = &r->x}, {.shape = s, .data = &r->y}};
   literal wanted = {.shape = s, .data = &want}, got = {.shape = s, .data = &r->got};
-  /* as if the multiplication were fused with the operation that computes y, which is not exact */
+  /* As if the multiplication were fused with the operation that computes y, which is not exact: of f32's u, 2^-24, 16
+   * and 2 for each of the 2 operations, as verify_tolerance_of allows. */
   verify_tolerance t = {.unit = 0x1p-24, .of_element = 20 * 0x1p-24};
   verify_evaluation e = {i, operands};
   verify_difference d;

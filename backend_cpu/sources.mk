@@ -4,6 +4,7 @@ cpu_exec_sources = \
 	backend_cpu/runtime/kernel.c \
 	backend_cpu/runtime/nms.c \
 	backend_cpu/runtime/onednn.c \
+	backend_cpu/runtime/onednn_library.c \
 	backend_cpu/runtime/onednn_primitive.c \
 	backend_cpu/runtime/onednn_version.c \
 	backend_cpu/runtime/openblas.c \
@@ -46,5 +47,6 @@ backend_cpu_files = \
 	backend_cpu/runtime/functions.h \
 	backend_cpu/runtime/kinds.h \
 	backend_cpu/runtime/onednn.h \
+	backend_cpu/runtime/onednn_functions.def \
 	backend_cpu/runtime/order.h \
 	backend_cpu/runtime/target.h

@@ -15,6 +15,10 @@
  * more. */
 enum { HEADROOM_LIBRARY = 64 << 20 };
 
+/* An upper bound, in bytes, of what loading oneDNN takes, with the libraries that it loads, and of the first primitive.
+ */
+enum { HEADROOM_OPEN_LIBRARY = 128 << 20 };
+
 /* An upper bound, in bytes, of what loading the compiler's shared library takes, with LLVM and the other libraries that
  * it loads. */
 enum { HEADROOM_COMPILER = 224 << 20 };

@@ -55,7 +55,8 @@ AC_DEFUN([OX_XXHASH], [
   AC_SUBST([XXHASH_CPPFLAGS])
 ])
 
-# OX_ONEDNN: oneDNN 2.x or 3.x. Their C APIs differ, so the version header is asked which one it is.
+# OX_ONEDNN: oneDNN 2.x or 3.x. Their C APIs differ, so the version header is asked which one it is. It is not linked:
+# it is opened when it is first called (backend_cpu/runtime/onednn_library.c).
 AC_DEFUN([OX_ONEDNN], [
   AC_ARG_WITH([onednn], [AS_HELP_STRING([--with-onednn=PREFIX], [where oneDNN 2.x or 3.x is (--without-onednn: do without, slower)])],
     [], [with_onednn=yes])
@@ -73,14 +74,12 @@ AC_DEFUN([OX_ONEDNN], [
     ])
     AS_CASE([$ox_have_onednn],
       [no], [OX_MISSING([oneDNN], [libdnnl-dev], [or give --with-onednn=PREFIX, or --without-onednn])],
-      [2.x|3.x], [ONEDNN_CPPFLAGS="$ONEDNN_CPPFLAGS -DHAVE_ONEDNN=1 -DONEDNN_VERSION_MAJOR=$ONEDNN_VERSION_MAJOR"
-                  ONEDNN_LIBS=-ldnnl],
+      [2.x|3.x], [ONEDNN_CPPFLAGS="$ONEDNN_CPPFLAGS -DHAVE_ONEDNN=1"],
       [AC_MSG_ERROR([oneDNN $ox_have_onednn is neither 2.x nor 3.x: use --with-onednn=PREFIX or --without-onednn])])
   ])
   AM_CONDITIONAL([HAVE_ONEDNN], [test "$ox_have_onednn" != no])
   AC_SUBST([ONEDNN_CPPFLAGS])
   AC_SUBST([ONEDNN_LDFLAGS])
-  AC_SUBST([ONEDNN_LIBS])
 ])
 
 # OX_OPENBLAS: OpenBLAS itself, not any CBLAS: we set its number of threads.
@@ -101,19 +100,6 @@ AC_DEFUN([OX_OPENBLAS], [
   AC_SUBST([OPENBLAS_CPPFLAGS])
   AC_SUBST([OPENBLAS_LDFLAGS])
   AC_SUBST([OPENBLAS_LIBS])
-])
-
-# OX_OPENMP: GNU OpenMP's run-time library. oneDNN loads it into the process, and one run must use one team of threads,
-# so our kernels run on OpenMP's team. Without oneDNN it is not used, and our own thread pool does the work.
-AC_DEFUN([OX_OPENMP], [
-  ox_have_openmp=no
-  AS_IF([test "$ox_have_onednn" != no], [
-    AC_CHECK_LIB([gomp], [GOMP_parallel], [
-      ox_have_openmp="GNU"
-      OPENMP_CPPFLAGS=-DHAVE_OPENMP=1
-      OPENMP_LIBS=-lgomp])])
-  AC_SUBST([OPENMP_CPPFLAGS])
-  AC_SUBST([OPENMP_LIBS])
 ])
 
 # OX_CHECK: the unit test framework. Some builds of it need subunit.

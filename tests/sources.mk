@@ -235,6 +235,7 @@ script_tests = \
 	tests/e2e/test-edges \
 	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
+	tests/e2e/test-missing-library \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \
 	tests/e2e/test-quantized \
@@ -549,6 +550,7 @@ tests_files = \
 	tests/e2e/test-edges \
 	tests/e2e/test-gpu-errors \
 	tests/e2e/test-light-models \
+	tests/e2e/test-missing-library \
 	tests/e2e/test-ocr \
 	tests/e2e/test-other-machines \
 	tests/e2e/test-quantized \

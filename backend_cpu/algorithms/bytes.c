@@ -66,8 +66,8 @@ bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
   if (cpu_needs_own_kernel(about, contraction)) {
     return kernels_take_bytes(about->target, contraction, lhs);
   }
-  return cpu_library_has_bytes() && cpu_geometry_sizes(contraction, &g) &&
-         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && (g.op == CPU_CONVOLUTION || g.batch == 1);
+  return cpu_geometry_sizes(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
+         (g.op == CPU_CONVOLUTION || g.batch == 1) && cpu_library_has_bytes();
 }
 
 /* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are

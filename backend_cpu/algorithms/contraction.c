@@ -398,9 +398,9 @@ static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, con
     return last->is_post_op && (about->target->small || emit_product_of(contraction, &product) ||
                                 emit_depthwise_of(contraction, &depthwise));
   }
-  return !cpu_library_is_blas() && cpu_geometry_of(contraction, &g) &&
-         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && chain_fits(&g, contraction, end, last, &right) &&
-         (right || has_better_kernel(about, contraction));
+  return !cpu_library_is_blas() && cpu_geometry_sizes(contraction, &g) &&
+         cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION && cpu_geometry_of(contraction, &g) &&
+         chain_fits(&g, contraction, end, last, &right) && (right || has_better_kernel(about, contraction));
 }
 
 bool cpu_takes_epilogue(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {

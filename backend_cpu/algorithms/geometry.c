@@ -156,7 +156,7 @@ static bool convolution_geometry(const hlo_instr *i, cpu_geometry *g) {
 /* Returns true if the library multiplies these types: f32, or bytes where the weights are signed. */
 static bool has_library_types(const hlo_instr *i) {
   bool bytes = i->shapes[0].type == DTYPE_S32 && hlo_sums_bytes(i) && hlo_type(i->operands[1]) == DTYPE_S8;
-  return cpu_library_name() && (bytes ? cpu_library_has_bytes() : i->shapes[0].type == DTYPE_F32);
+  return cpu_library_may_open() && (bytes ? cpu_library_has_bytes() : i->shapes[0].type == DTYPE_F32);
 }
 
 bool cpu_geometry_sizes(const hlo_instr *contraction, cpu_geometry *g) {

@@ -172,7 +172,7 @@ static bool find_parts(const cpu_problem *p, const char *name, cpu_config *out) 
 
 static uint32_t list_library(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   cpu_library_plan *library = ARENA_NEW(a, cpu_library_plan);
-  return read(p, library) && !is_small(p) ? list_parts(p, library, room, out) : 0;
+  return !is_small(p) && read(p, library) ? list_parts(p, library, room, out) : 0;
 }
 
 static status build_call(arena *a, const cpu_problem *p, const cpu_config *v, dtype reduced_precision, cpu_plan *out) {

@@ -55,11 +55,10 @@ static uint64_t weights_span(const hlo_module *m) {
 static uint64_t hash_string(const char *text, uint64_t seed) { return hash_bytes(text, strlen(text), seed); }
 
 static uint64_t machine_hash(const cpu_tunables *t) {
-  const char *library = t->options->own_kernels ? NULL : cpu_library_name();
   uint64_t h = hash_string(PACKAGE_VERSION, 1);
   h = hash_string(machine_processor_name().text, h);
   h = hash_string(emit_target_text(t->arena, t->options->target), h);
-  h = hash_string(library ? library : "", h);
+  h = hash_string(t->options->own_kernels ? "" : cpu_library_of_build(), h);
   h = hash_mix(h, t->options->threads);
   h = hash_mix(h, t->options->numerics.exact);
   h = hash_mix(h, t->options->numerics.reduced_precision);

@@ -201,8 +201,8 @@ static status load_contraction(rt_thunk *t, rt_loader *l, cpu_contraction_op op)
   uint32_t needed = 3 + (c.g.has_bias != 0) + cpu_contraction_arrays(&c);
   CHECK_THAT(c.g.op == (int64_t)op && t->n_buffers >= needed && t->n_buffers <= needed + 1, STATUS_INVALID_FILE,
              "damaged");
-  CHECK_THAT(cpu_library_name(), STATUS_UNSUPPORTED,
-             "this step calls %s, without which this program was built: compile the model with --own-kernels", library);
+  TRY(status_prefix(cpu_library_open(), "this step calls %s, unless you compile the model with --own-kernels",
+                    library));
   CHECK_THAT(!c.g.packed || strcmp(library, cpu_library_name()) == 0, STATUS_INVALID_FILE,
              "its weights are packed for %s, but this is %s: compile the model again", library, cpu_library_name());
   contraction_state *s = ARENA_NEW(l->arena, contraction_state);

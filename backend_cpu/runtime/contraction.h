@@ -99,8 +99,16 @@ enum { CPU_BIAS_BYTES = 4 };
 
 /* --- the library --- */
 
-/* Returns the library's name and version, such as "oneDNN 2.6.3 (cpu isa 63)".  Returns NULL if onnx-xla was built
- * without a library, or if the library finds no processor that it can use. */
+/* Returns the name and version of the library with which onnx-xla was built, such as "oneDNN 2.6.3", or "". */
+const char *cpu_library_of_build(void);
+/* Returns true if onnx-xla was built with a library which, as far as is known, can be opened.  Does not open it:
+ * loading a library takes milliseconds and megabytes, and many programs never call it. */
+bool cpu_library_may_open(void);
+/* Opens the library, unless it is open, as all functions below do, too.  Fails with UNSUPPORTED if onnx-xla was built
+ * without a library, or if the library is not installed or finds no processor that it can use, and with RESOURCE if
+ * memory is short. */
+STATUS_MUST_USE status cpu_library_open(void);
+/* Returns the library's name and version, such as "oneDNN 2.6.3 (cpu isa 63)", or NULL if it cannot be opened. */
 const char *cpu_library_name(void);
 /* Returns true if the library only multiplies plain matrices: no convolutions, bias, post-ops or packed weights. */
 bool cpu_library_is_blas(void);

@@ -14,28 +14,20 @@
 
 /* --- threads: oneDNN asks OpenMP for the number of threads, which is set per calling thread --- */
 
-#ifdef HAVE_OPENMP
-int omp_get_max_threads(void);
-void omp_set_num_threads(int n);
-
 /* Makes oneDNN use one thread and returns the number to restore. */
 static int use_one_thread(void) {
-  int before = omp_get_max_threads();
+  int before = onednn.omp_get_max_threads ? onednn.omp_get_max_threads() : 1;
   if (before != 1) {
-    omp_set_num_threads(1);
+    onednn.omp_set_num_threads(1);
   }
   return before;
 }
 
 static void restore_threads(int before) {
-  if (omp_get_max_threads() != before) {
-    omp_set_num_threads(before);
+  if (before != 1) {
+    onednn.omp_set_num_threads(before);
   }
 }
-#else
-static int use_one_thread(void) { return 1; }
-static void restore_threads(int before) { (void)before; }
-#endif
 
 /* --- calls: parts of the result, each computed by one thread ---
  *
@@ -168,7 +160,7 @@ static status make_parts(arena *a, const cpu_contraction *c, const rt_span *form
     TRY(find_primitive(a, &some, format, call, &call->parts[k].primitive));
     const onednn_primitive *x = call->parts[k].primitive;
     CHECK_THAT(!call->divides_weights || x == call->primitives, STATUS_INVALID_FILE, "parts of the weights differ");
-    call->weights_bytes = dnnl_memory_desc_get_size(x->weights);
+    call->weights_bytes = onednn.memory_desc_get_size(x->weights);
     uint64_t scratch = x->scratch_bytes + x->reduced_lhs_bytes;
     call->scratch_bytes = scratch > call->scratch_bytes ? scratch : call->scratch_bytes;
     if (call->n_parts > 1) {
@@ -191,7 +183,7 @@ static void describe(arena *a, const cpu_contraction *c, const cpu_call *call, c
 
 static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
   for (uint32_t k = 0; k < n; k++) {
-    dnnl_memory_destroy(args[k].memory);
+    onednn.memory_destroy(args[k].memory);
   }
 }
 
@@ -199,8 +191,8 @@ static void destroy_args(uint32_t n, dnnl_exec_arg_t *args) {
 static void destroy_ready(ready *r) {
   if (r) {
     destroy_args(r->n, r->args);
-    dnnl_memory_destroy(r->lhs_reorder[0].memory);
-    dnnl_stream_destroy(r->stream);
+    onednn.memory_destroy(r->lhs_reorder[0].memory);
+    onednn.stream_destroy(r->stream);
     free(r);
   }
 }
@@ -216,7 +208,7 @@ static void destroy_primitives(void *data) {
 }
 
 status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out, cpu_call_info *info) {
-  CHECK_THAT(onednn_engine(), STATUS_INTERNAL, "oneDNN finds no processor that it can use");
+  TRY(cpu_library_open());
   cpu_call *call = ARENA_NEW(a, cpu_call);
   call->n_parts = (uint32_t)c->g.parts;
   call->parts = ARENA_NEW_N(a, part, call->n_parts);
@@ -236,13 +228,13 @@ status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format
 
 static dnnl_status_t execute(dnnl_primitive_t p, uint32_t n, dnnl_exec_arg_t *args) {
   dnnl_stream_t stream;
-  dnnl_status_t s = dnnl_stream_create(&stream, onednn_engine(), dnnl_stream_default_flags);
+  dnnl_status_t s = onednn.stream_create(&stream, onednn.engine, dnnl_stream_default_flags);
   if (s) {
     return s;
   }
-  s = dnnl_primitive_execute(p, stream, (int)n, args);
-  s = s ? s : dnnl_stream_wait(stream);
-  dnnl_stream_destroy(stream);
+  s = onednn.primitive_execute(p, stream, (int)n, args);
+  s = s ? s : onednn.stream_wait(stream);
+  onednn.stream_destroy(stream);
   return s;
 }
 
@@ -256,18 +248,18 @@ typedef struct call_run {
 /* Makes the oneDNN objects for a run of a part.  The caller destroys *out also after a failure. */
 static dnnl_status_t make_ready(const onednn_primitive *x, ready **out) {
   ready *r = *out = calloc(1, sizeof *r);
-  dnnl_status_t s = r ? dnnl_stream_create(&r->stream, onednn_engine(), dnnl_stream_default_flags) : dnnl_out_of_memory;
+  dnnl_status_t s = r ? onednn.stream_create(&r->stream, onednn.engine, dnnl_stream_default_flags) : dnnl_out_of_memory;
   uint32_t n = x->n_args + (x->scratch_bytes > 0);
   for (uint32_t k = 0; !s && k < n; k++) {
     r->args[k].arg = k < x->n_args ? x->args[k].arg : DNNL_ARG_SCRATCHPAD;
     onednn_md md = k < x->n_args ? x->args[k].md : x->scratch;
-    s = dnnl_memory_create(&r->args[k].memory, md, onednn_engine(), DNNL_MEMORY_NONE);
+    s = onednn.memory_create(&r->args[k].memory, md, onednn.engine, DNNL_MEMORY_NONE);
     r->n += !s;
   }
   if (!s && x->lhs_reorder) {
     r->lhs_reorder[0].arg = DNNL_ARG_FROM;
     r->lhs_reorder[1] = (dnnl_exec_arg_t){DNNL_ARG_TO, r->args[0].memory};
-    s = dnnl_memory_create(&r->lhs_reorder[0].memory, x->given_lhs, onednn_engine(), DNNL_MEMORY_NONE);
+    s = onednn.memory_create(&r->lhs_reorder[0].memory, x->given_lhs, onednn.engine, DNNL_MEMORY_NONE);
   }
   return s;
 }
@@ -277,13 +269,13 @@ static dnnl_status_t point_at(ready *r, uint32_t k, void *memory) {
     return dnnl_success;
   }
   r->at[k] = memory;
-  return dnnl_memory_set_data_handle(r->args[k].memory, memory);
+  return onednn.memory_set_data_handle(r->args[k].memory, memory);
 }
 
 /* Rounds the part's lhs to reduced precision and writes it to scratch memory. */
 static dnnl_status_t reduce_operand(const onednn_primitive *x, ready *r, void *given) {
-  dnnl_status_t s = dnnl_memory_set_data_handle(r->lhs_reorder[0].memory, given);
-  return s ? s : dnnl_primitive_execute(x->lhs_reorder, r->stream, 2, r->lhs_reorder);
+  dnnl_status_t s = onednn.memory_set_data_handle(r->lhs_reorder[0].memory, given);
+  return s ? s : onednn.primitive_execute(x->lhs_reorder, r->stream, 2, r->lhs_reorder);
 }
 
 static dnnl_status_t run_part(const call_run *r, uint32_t number) {
@@ -305,8 +297,8 @@ static dnnl_status_t run_part(const call_run *r, uint32_t number) {
   if (!s && of->lhs_reorder) {
     s = reduce_operand(of, x, (uint8_t *)r->buffers[0] + p->offsets[0]);
   }
-  s = s ? s : dnnl_primitive_execute(of->primitive, x->stream, (int)x->n, x->args);
-  s = s ? s : dnnl_stream_wait(x->stream);
+  s = s ? s : onednn.primitive_execute(of->primitive, x->stream, (int)x->n, x->args);
+  s = s ? s : onednn.stream_wait(x->stream);
   destroy_ready(s ? x : atomic_exchange(&p->spare, x));
   return s;
 }
@@ -333,11 +325,11 @@ static dnnl_status_t reorder(onednn_md from, void *source, onednn_md to, void *t
   dnnl_primitive_t p = NULL;
   dnnl_exec_arg_t args[2] = {{DNNL_ARG_FROM, NULL}, {DNNL_ARG_TO, NULL}};
   dnnl_status_t s = onednn_make_reorder(from, to, &p);
-  s = s ? s : dnnl_memory_create(&args[0].memory, from, onednn_engine(), source);
-  s = s ? s : dnnl_memory_create(&args[1].memory, to, onednn_engine(), target);
+  s = s ? s : onednn.memory_create(&args[0].memory, from, onednn.engine, source);
+  s = s ? s : onednn.memory_create(&args[1].memory, to, onednn.engine, target);
   s = s ? s : execute(p, 2, args);
   destroy_args(2, args);
-  dnnl_primitive_destroy(p);
+  onednn.primitive_destroy(p);
   return s;
 }
 
@@ -356,6 +348,14 @@ status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
 
 #elif !defined HAVE_OPENBLAS
 
+const char *cpu_library_of_build(void) { return ""; }
+
+bool cpu_library_may_open(void) { return false; }
+
+status cpu_library_open(void) {
+  return status_error(STATUS_UNSUPPORTED, "onnx-xla was built without oneDNN and OpenBLAS");
+}
+
 const char *cpu_library_name(void) { return NULL; }
 
 bool cpu_library_is_blas(void) { return false; }
@@ -371,17 +371,17 @@ bool cpu_library_is_fast(const cpu_contraction *c) {
 status cpu_call_create(arena *a, const cpu_contraction *c, const rt_span *format, cpu_call **out, cpu_call_info *info) {
   (void)a, (void)c, (void)format, (void)info;
   *out = NULL;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
+  return cpu_library_open();
 }
 
 status cpu_call_pack(const cpu_call *c, const void *plain, void *packed) {
   (void)c, (void)plain, (void)packed;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
+  return cpu_library_open();
 }
 
 status cpu_call_run(const cpu_call *c, const rt_run *r, void *const *buffers, void *scratch) {
   (void)c, (void)r, (void)buffers, (void)scratch;
-  return status_error(STATUS_UNSUPPORTED, "built without oneDNN and OpenBLAS");
+  return cpu_library_open();
 }
 
 #endif

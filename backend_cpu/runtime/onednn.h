@@ -10,10 +10,22 @@
 #include <oneapi/dnnl/dnnl.h>
 #include <oneapi/dnnl/dnnl_version.h>
 
-/* --- the library and the differences between its versions: onednn_version.c --- */
+/* --- the library: onednn_library.c --- */
 
-/* Returns the process's only engine, or NULL if the library finds no processor that it can use. */
-dnnl_engine_t onednn_engine(void);
+/* The process's only engine and the library's functions, which onednn_functions.def lists, without their prefix dnnl_.
+ * All are set once cpu_library_open() succeeded.  The last two are those of OpenMP that the library uses, or NULL if it
+ * was built without OpenMP. */
+typedef struct onednn_library {
+  dnnl_engine_t engine;
+#define ONEDNN_FUNCTION(name) __typeof__(dnnl_##name) *name;
+#include "backend_cpu/runtime/onednn_functions.def"
+  int (*omp_get_max_threads)(void);
+  void (*omp_set_num_threads)(int n);
+} onednn_library;
+
+extern onednn_library onednn;
+
+/* --- the differences between the library's versions: onednn_version.c --- */
 
 /* Returns the error for a failure of oneDNN to make `what`.  It is UNSUPPORTED if oneDNN has no implementation. */
 status onednn_failed(dnnl_status_t s, const char *what);

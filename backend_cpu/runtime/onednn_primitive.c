@@ -140,10 +140,10 @@ static dnnl_alg_kind_t binary_algorithm(cpu_post_op_kind k) {
 /* --- the primitive --- */
 
 void onednn_destroy_primitive(onednn_primitive *p) {
-  dnnl_primitive_destroy(p->lhs_reorder);
-  dnnl_primitive_destroy(p->primitive);
-  dnnl_primitive_desc_destroy(p->pd);
-  dnnl_primitive_attr_destroy(p->attr);
+  onednn.primitive_destroy(p->lhs_reorder);
+  onednn.primitive_destroy(p->primitive);
+  onednn.primitive_desc_destroy(p->pd);
+  onednn.primitive_attr_destroy(p->attr);
 }
 
 static void add_arg(onednn_primitive *p, int arg, onednn_md md) {
@@ -161,7 +161,7 @@ static status append_post_ops(arena *a, const cpu_contraction *c, onednn_primiti
     } else {
       onednn_md md;
       TRY(array_md(a, c, p->dims, &md));
-      DNNL(dnnl_post_ops_append_binary(ops, binary_algorithm(p->kind), md), "a binary operation");
+      DNNL(onednn.post_ops_append_binary(ops, binary_algorithm(p->kind), md), "a binary operation");
       add_arg(x, DNNL_ARG_ATTR_MULTIPLE_POST_OP((int)k) | DNNL_ARG_SRC_1, md);
     }
   }
@@ -169,13 +169,13 @@ static status append_post_ops(arena *a, const cpu_contraction *c, onednn_primiti
 }
 
 static status make_attr(arena *a, const cpu_contraction *c, onednn_primitive *x) {
-  DNNL(dnnl_primitive_attr_create(&x->attr), "attributes");
-  DNNL(dnnl_primitive_attr_set_scratchpad_mode(x->attr, dnnl_scratchpad_mode_user), "attributes");
+  DNNL(onednn.primitive_attr_create(&x->attr), "attributes");
+  DNNL(onednn.primitive_attr_set_scratchpad_mode(x->attr, dnnl_scratchpad_mode_user), "attributes");
   dnnl_post_ops_t ops;
-  DNNL(dnnl_post_ops_create(&ops), "attributes");
+  DNNL(onednn.post_ops_create(&ops), "attributes");
   status s = append_post_ops(a, c, x, ops);
-  dnnl_status_t set = s ? dnnl_success : dnnl_primitive_attr_set_post_ops(x->attr, ops);
-  dnnl_post_ops_destroy(ops);
+  dnnl_status_t set = s ? dnnl_success : onednn.primitive_attr_set_post_ops(x->attr, ops);
+  onednn.post_ops_destroy(ops);
   return s ? s : set ? onednn_failed(set, "attributes") : NULL;
 }
 
@@ -208,7 +208,7 @@ static dnnl_status_t convolution_pd(const cpu_contraction *c, const onednn_opera
 }
 
 static dnnl_status_t make_pd(const cpu_contraction *c, const onednn_operands *d, onednn_primitive *x) {
-  dnnl_primitive_desc_destroy(x->pd);
+  onednn.primitive_desc_destroy(x->pd);
   x->pd = NULL;
   return c->g.op == CPU_MATMUL ? onednn_matmul(d, x->attr, &x->pd) : convolution_pd(c, d, x->attr, &x->pd);
 }
@@ -216,7 +216,7 @@ static dnnl_status_t make_pd(const cpu_contraction *c, const onednn_operands *d,
 static bool same_span(rt_span a, rt_span b) { return a.size == b.size && memcmp(a.data, b.data, a.size) == 0; }
 
 static bool has_format(arena *a, const onednn_primitive *x, rt_span format) {
-  return same_span(onednn_md_format(a, dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0)), format);
+  return same_span(onednn_md_format(a, onednn.primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0)), format);
 }
 
 /* Has oneDNN choose an implementation.  If the chosen one needs weights in another format than `format`, asks again for
@@ -235,9 +235,9 @@ static status choose(arena *a, const cpu_contraction *c, onednn_operands *d, con
 
 dnnl_status_t onednn_make_reorder(onednn_md from, onednn_md to, dnnl_primitive_t *out) {
   dnnl_primitive_desc_t pd = NULL;
-  dnnl_status_t s = dnnl_reorder_primitive_desc_create(&pd, from, onednn_engine(), to, onednn_engine(), NULL);
-  s = s ? s : dnnl_primitive_create(out, pd);
-  dnnl_primitive_desc_destroy(pd);
+  dnnl_status_t s = onednn.reorder_primitive_desc_create(&pd, from, onednn.engine, to, onednn.engine, NULL);
+  s = s ? s : onednn.primitive_create(out, pd);
+  onednn.primitive_desc_destroy(pd);
   return s;
 }
 
@@ -245,7 +245,7 @@ static uint64_t whole_lines(uint64_t bytes) { return (bytes + 63) & ~(uint64_t)6
 
 static status make_lhs_reorder(const onednn_operands *d, onednn_primitive *x) {
   x->given_lhs = d->given_lhs;
-  x->reduced_lhs_bytes = whole_lines(dnnl_memory_desc_get_size(d->lhs));
+  x->reduced_lhs_bytes = whole_lines(onednn.memory_desc_get_size(d->lhs));
   DNNL(onednn_make_reorder(d->given_lhs, d->lhs, &x->lhs_reorder), "a conversion of the operand");
   return NULL;
 }
@@ -284,6 +284,9 @@ static status ask(void *data) {
 
 bool cpu_library_is_fast(const cpu_contraction *c) {
   question q = {.c = c};
+  if (!cpu_library_name()) {
+    return false;
+  }
   status s = guard_run(ask, &q);
   bool fast = !s && onednn_is_fast(q.primitive.pd);
   onednn_destroy_primitive(&q.primitive);
@@ -296,10 +299,10 @@ status onednn_make_primitive(arena *a, const cpu_contraction *c, const rt_span *
                              onednn_primitive *x) {
   onednn_operands d = {0};
   TRY(describe(a, c, format, known, &d, x));
-  DNNL(dnnl_primitive_create(&x->primitive, x->pd), "this operation");
-  x->weights = x->args[1].md = dnnl_primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0);
-  x->scratch = dnnl_primitive_desc_query_md(x->pd, dnnl_query_scratchpad_md, 0);
-  x->scratch_bytes = x->scratch ? whole_lines(dnnl_memory_desc_get_size(x->scratch)) : 0;
+  DNNL(onednn.primitive_create(&x->primitive, x->pd), "this operation");
+  x->weights = x->args[1].md = onednn.primitive_desc_query_md(x->pd, dnnl_query_weights_md, 0);
+  x->scratch = onednn.primitive_desc_query_md(x->pd, dnnl_query_scratchpad_md, 0);
+  x->scratch_bytes = x->scratch ? whole_lines(onednn.memory_desc_get_size(x->scratch)) : 0;
   return c->g.reduced_precision ? make_lhs_reorder(&d, x) : NULL;
 }
 

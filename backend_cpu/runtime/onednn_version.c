@@ -1,11 +1,8 @@
-/* onednn_version.c - the library's name and engine, and the interfaces that differ between oneDNN 2.x and 3.x: memory
- * descriptors and operations. */
+/* onednn_version.c - the interfaces that differ between oneDNN 2.x and 3.x: memory descriptors and operations. */
 #include "backend_cpu/runtime/onednn.h"
 
 #ifdef HAVE_ONEDNN
 
-#include <pthread.h>
-#include <stdio.h>
 #include <string.h>
 
 /* dnnl_runtime_error means that the generator of a kernel ran out of registers or made too long a jump, as that of
@@ -16,42 +13,11 @@ status onednn_failed(dnnl_status_t s, const char *what) {
   return status_error(code, "oneDNN cannot make %s (status %d)", what, (int)s);
 }
 
-/* --- the engine: one per process, never destroyed --- */
-
-static dnnl_engine_t engine;
-static char library_name[64];
-
-static void start_engine(void) {
-  const dnnl_version_t *v = dnnl_version();
-  if (dnnl_engine_create(&engine, dnnl_cpu, 0) != dnnl_success) {
-    engine = NULL;
-  }
-  snprintf(library_name, sizeof library_name, "oneDNN %d.%d.%d (cpu isa %d)", v->major, v->minor, v->patch,
-           (int)dnnl_get_effective_cpu_isa());
-}
-
-dnnl_engine_t onednn_engine(void) {
-  static pthread_once_t once = PTHREAD_ONCE_INIT;
-  pthread_once(&once, start_engine);
-  return engine;
-}
-
-const char *cpu_library_name(void) { return onednn_engine() ? library_name : NULL; }
-
-bool cpu_library_is_blas(void) { return false; }
-
-/* Without VNNI instructions oneDNN adds pairs of products in 16 bits, which saturate. */
-bool cpu_library_has_bytes(void) {
-  unsigned isa = onednn_engine() ? (unsigned)dnnl_get_effective_cpu_isa() : 0;
-  return (isa & dnnl_cpu_isa_avx512_core_vnni) == dnnl_cpu_isa_avx512_core_vnni ||
-         (isa & dnnl_cpu_isa_avx2_vnni) == dnnl_cpu_isa_avx2_vnni;
-}
-
 /* --- implementations --- */
 
 const char *onednn_implementation(const_dnnl_primitive_desc_t pd) {
   const char *name = "";
-  dnnl_primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
+  onednn.primitive_desc_query(pd, dnnl_query_impl_info_str, 0, &name);
   return name;
 }
 
@@ -77,7 +43,7 @@ static dnnl_data_type_t data_type(int64_t t) {
 /* --- version 3 --- */
 
 #if DNNL_VERSION_MAJOR >= 3
-static void destroy_md(void *md) { dnnl_memory_desc_destroy(md); }
+static void destroy_md(void *md) { onednn.memory_desc_destroy(md); }
 
 static status keep_md(arena *a, dnnl_memory_desc_t md, onednn_md *out) {
   arena_cleanup(a, destroy_md, md);
@@ -88,8 +54,8 @@ static status keep_md(arena *a, dnnl_memory_desc_t md, onednn_md *out) {
 status onednn_make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides,
                       onednn_md *out) {
   dnnl_memory_desc_t md;
-  DNNL(strides ? dnnl_memory_desc_create_with_strides(&md, n, dims, data_type(type), strides)
-               : dnnl_memory_desc_create_with_tag(&md, n, dims, data_type(type), dnnl_format_tag_any),
+  DNNL(strides ? onednn.memory_desc_create_with_strides(&md, n, dims, data_type(type), strides)
+               : onednn.memory_desc_create_with_tag(&md, n, dims, data_type(type), dnnl_format_tag_any),
        "a memory descriptor");
   return keep_md(a, md, out);
 }
@@ -100,22 +66,22 @@ rt_span onednn_md_format(arena *a, onednn_md md) {
   int64_t offset = 0;
   dnnl_format_kind_t kind = dnnl_format_kind_undef;
   dnnl_dims_t *dims, *padded, *strides, *inner, *which;
-  dnnl_memory_desc_query(md, dnnl_query_ndims_s32, &n);
-  dnnl_memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks);
-  dnnl_memory_desc_query(md, dnnl_query_submemory_offset_s64, &offset);
-  dnnl_memory_desc_query(md, dnnl_query_format_kind, &kind);
+  onednn.memory_desc_query(md, dnnl_query_ndims_s32, &n);
+  onednn.memory_desc_query(md, dnnl_query_inner_nblks_s32, &blocks);
+  onednn.memory_desc_query(md, dnnl_query_submemory_offset_s64, &offset);
+  onednn.memory_desc_query(md, dnnl_query_format_kind, &kind);
   rt_put_i64(&w, offset);
   rt_put_i64(&w, kind);
-  rt_put_i64(&w, (int64_t)dnnl_memory_desc_get_size(md));
-  if (dnnl_memory_desc_query(md, dnnl_query_dims, &dims) == dnnl_success &&
-      dnnl_memory_desc_query(md, dnnl_query_padded_dims, &padded) == dnnl_success &&
-      dnnl_memory_desc_query(md, dnnl_query_strides, &strides) == dnnl_success) {
+  rt_put_i64(&w, (int64_t)onednn.memory_desc_get_size(md));
+  if (onednn.memory_desc_query(md, dnnl_query_dims, &dims) == dnnl_success &&
+      onednn.memory_desc_query(md, dnnl_query_padded_dims, &padded) == dnnl_success &&
+      onednn.memory_desc_query(md, dnnl_query_strides, &strides) == dnnl_success) {
     rt_put_i64s(&w, (uint32_t)n, *dims);
     rt_put_i64s(&w, (uint32_t)n, *padded);
     rt_put_i64s(&w, (uint32_t)n, *strides);
   }
-  if (blocks && dnnl_memory_desc_query(md, dnnl_query_inner_blks, &inner) == dnnl_success &&
-      dnnl_memory_desc_query(md, dnnl_query_inner_idxs, &which) == dnnl_success) {
+  if (blocks && onednn.memory_desc_query(md, dnnl_query_inner_blks, &inner) == dnnl_success &&
+      onednn.memory_desc_query(md, dnnl_query_inner_idxs, &which) == dnnl_success) {
     rt_put_i64s(&w, (uint32_t)blocks, *inner);
     rt_put_i64s(&w, (uint32_t)blocks, *which);
   }
@@ -131,26 +97,26 @@ onednn_md onednn_md_from_format(arena *a, rt_span format) {
 /* Version 3 has the two constants of hard-swish as parameters; in 2.x they are fixed at these values. */
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta) {
   bool hardswish = algorithm == dnnl_eltwise_hardswish;
-  return dnnl_post_ops_append_eltwise(ops, algorithm, hardswish ? 1.f / 6 : alpha, hardswish ? 0.5f : beta);
+  return onednn.post_ops_append_eltwise(ops, algorithm, hardswish ? 1.f / 6 : alpha, hardswish ? 0.5f : beta);
 }
 
 dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops) {
-  return dnnl_post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
+  return onednn.post_ops_append_sum(ops, 1, 0, dnnl_data_type_undef);
 }
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *out) {
-  dnnl_status_t s = dnnl_convolution_forward_primitive_desc_create(
-      out, onednn_engine(), dnnl_forward_inference, dnnl_convolution_direct, d->lhs, d->weights, d->bias, d->result,
+  dnnl_status_t s = onednn.convolution_forward_primitive_desc_create(
+      out, onednn.engine, dnnl_forward_inference, dnnl_convolution_direct, d->lhs, d->weights, d->bias, d->result,
       w->strides, w->dilation, w->low, w->high, attr);
   while (!s && is_refused(w, *out)) {
-    s = dnnl_primitive_desc_next_impl(*out) ? dnnl_unimplemented : dnnl_success;
+    s = onednn.primitive_desc_next_impl(*out) ? dnnl_unimplemented : dnnl_success;
   }
   return s;
 }
 
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out) {
-  return dnnl_matmul_primitive_desc_create(out, onednn_engine(), d->lhs, d->weights, d->bias, d->result, attr);
+  return onednn.matmul_primitive_desc_create(out, onednn.engine, d->lhs, d->weights, d->bias, d->result, attr);
 }
 
 /* --- version 2 --- */
@@ -159,8 +125,8 @@ dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr
 status onednn_make_md(arena *a, int64_t type, int n, const dnnl_dims_t dims, const dnnl_dims_t strides,
                       onednn_md *out) {
   dnnl_memory_desc_t *md = ARENA_NEW(a, dnnl_memory_desc_t);
-  DNNL(strides ? dnnl_memory_desc_init_by_strides(md, n, dims, data_type(type), strides)
-               : dnnl_memory_desc_init_by_tag(md, n, dims, data_type(type), dnnl_format_tag_any),
+  DNNL(strides ? onednn.memory_desc_init_by_strides(md, n, dims, data_type(type), strides)
+               : onednn.memory_desc_init_by_tag(md, n, dims, data_type(type), dnnl_format_tag_any),
        "a memory descriptor");
   *out = md;
   return NULL;
@@ -174,32 +140,32 @@ onednn_md onednn_md_from_format(arena *a, rt_span format) {
 }
 
 dnnl_status_t onednn_append_unary(dnnl_post_ops_t ops, dnnl_alg_kind_t algorithm, float alpha, float beta) {
-  return dnnl_post_ops_append_eltwise(ops, 1, algorithm, alpha, beta);
+  return onednn.post_ops_append_eltwise(ops, 1, algorithm, alpha, beta);
 }
 
-dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops) { return dnnl_post_ops_append_sum(ops, 1); }
+dnnl_status_t onednn_append_sum(dnnl_post_ops_t ops) { return onednn.post_ops_append_sum(ops, 1); }
 
 dnnl_status_t onednn_convolution(const onednn_operands *d, const onednn_window *w, dnnl_primitive_attr_t attr,
                                  dnnl_primitive_desc_t *out) {
   dnnl_convolution_desc_t desc;
-  dnnl_status_t s = dnnl_dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct,
-                                                               d->lhs, d->weights, d->bias, d->result, w->strides,
-                                                               w->dilation, w->low, w->high);
+  dnnl_status_t s = onednn.dilated_convolution_forward_desc_init(&desc, dnnl_forward_inference, dnnl_convolution_direct,
+                                                                 d->lhs, d->weights, d->bias, d->result, w->strides,
+                                                                 w->dilation, w->low, w->high);
   dnnl_primitive_desc_iterator_t i = NULL;
-  s = s ? s : dnnl_primitive_desc_iterator_create(&i, &desc, attr, onednn_engine(), NULL);
-  while (!s && (*out = dnnl_primitive_desc_iterator_fetch(i)) && is_refused(w, *out)) {
-    dnnl_primitive_desc_destroy(*out);
+  s = s ? s : onednn.primitive_desc_iterator_create(&i, &desc, attr, onednn.engine, NULL);
+  while (!s && (*out = onednn.primitive_desc_iterator_fetch(i)) && is_refused(w, *out)) {
+    onednn.primitive_desc_destroy(*out);
     *out = NULL;
-    s = dnnl_primitive_desc_iterator_next(i) ? dnnl_unimplemented : dnnl_success;
+    s = onednn.primitive_desc_iterator_next(i) ? dnnl_unimplemented : dnnl_success;
   }
-  dnnl_primitive_desc_iterator_destroy(i);
+  onednn.primitive_desc_iterator_destroy(i);
   return s || *out ? s : dnnl_out_of_memory;
 }
 
 dnnl_status_t onednn_matmul(const onednn_operands *d, dnnl_primitive_attr_t attr, dnnl_primitive_desc_t *out) {
   dnnl_matmul_desc_t desc;
-  dnnl_status_t s = dnnl_matmul_desc_init(&desc, d->lhs, d->weights, d->bias, d->result);
-  return s ? s : dnnl_primitive_desc_create(out, &desc, attr, onednn_engine(), NULL);
+  dnnl_status_t s = onednn.matmul_desc_init(&desc, d->lhs, d->weights, d->bias, d->result);
+  return s ? s : onednn.primitive_desc_create(out, &desc, attr, onednn.engine, NULL);
 }
 #endif
 

@@ -21,6 +21,13 @@ static void start_library(void) {
   openblas_set_num_threads(1);
 }
 
+/* OpenBLAS's header has no version. */
+const char *cpu_library_of_build(void) { return "OpenBLAS"; }
+
+bool cpu_library_may_open(void) { return true; }
+
+status cpu_library_open(void) { return NULL; }
+
 const char *cpu_library_name(void) {
   static pthread_once_t once = PTHREAD_ONCE_INIT;
   pthread_once(&once, start_library);

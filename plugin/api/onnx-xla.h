@@ -554,7 +554,8 @@ oxla_error *oxla_profile(oxla_run *run, int warm_up, int runs, oxla_profile_form
 /* Sets *ir_version and *opset_version to the newest ONNX IR version and the newest version of the operator set ai.onnx
  * that can be read.  Fails if the library that contains the compiler cannot be opened. */
 oxla_error *oxla_onnx_versions(int *ir_version, int *opset_version);
-/* Returns a static text such as "onnx-xla 0.1.0 (oneDNN 2.6.3, OpenBLAS 0.3.21)". */
+/* Returns a static text such as "onnx-xla 0.1.0, oneDNN 2.6.3 (cpu isa 63)".  Loads the library that it names, which
+ * takes a few milliseconds the first time. */
 const char *oxla_version(void);
 
 #ifdef __cplusplus

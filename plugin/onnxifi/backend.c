@@ -75,7 +75,8 @@ static onnxStatus open_compiler(const ifi_backend *b) {
   int ir, opset;
   onnxStatus s = ifi_status(ifi_log_error(b, "backend", oxla_onnx_versions(&ir, &opset)));
   if (!s) {
-    ifi_log(b, ONNXIFI_LOG_LEVEL_INFO, "backend: %s, up to IR version %d and opset %d", oxla_version(), ir, opset);
+    ifi_log(b, ONNXIFI_LOG_LEVEL_INFO, "backend: onnx-xla %s, up to IR version %d and opset %d", PACKAGE_VERSION, ir,
+            opset);
   }
   return s;
 }

@@ -58,14 +58,14 @@ static void put_file(rt_writer *w, const char *path) {
   }
 }
 
-/* Writes what identifies the builds of this library, of the compiler library and of the kernel libraries.  The status
- * of the files is included, since another build of the same version may replace them. */
+/* Writes what identifies the builds of this library and of the compiler library.  The status of the files is included,
+ * since another build of the same version may replace them.  A program that calls other libraries checks their versions
+ * when it is loaded, so that they need not be opened for programs that do not call them. */
 static void put_builds(rt_writer *w, const rt_target *target) {
   Dl_info self;
   char path[PATH_MAX];
-  rt_put_text(w, session_version());
+  rt_put_text(w, PACKAGE_VERSION);
   rt_put_text(w, target->name);
-  rt_put_text(w, target->libraries ? target->libraries() : NULL);
   put_file(w, dladdr((void *)(uintptr_t)session_version, &self) ? self.dli_fname : NULL);
   put_file(w, session_compiler_path(path) ? path : NULL);
 }

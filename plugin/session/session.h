@@ -246,9 +246,9 @@ const char *session_default_backend(void);
 /* Finds a backend's target.  For backends other than cpu and gpu this opens the compiler library. */
 STATUS_MUST_USE status session_find_target(const char *backend, const rt_target **out);
 
-/* Returns text such as "oneDNN 2.6.3, OpenBLAS 0.3.21", or "". */
+/* Returns text such as "oneDNN 2.6.3 (cpu isa 63)", or "".  Opens the library. */
 const char *session_libraries(void);
-/* Returns text such as "onnx-xla 0.1.0 (oneDNN 2.6.3)". */
+/* Returns text such as "onnx-xla 0.1.0, oneDNN 2.6.3 (cpu isa 63)".  Opens the library. */
 const char *session_version(void);
 
 #endif

@@ -155,10 +155,11 @@ typedef struct rt_target {
   const rt_thunk_kind *kinds;
   uint32_t n_kinds;
   /* True if programs may be stored in files, where they are found by a key: a hash of what they were compiled from.
-   * Such programs must depend on nothing but what is hashed and the versions that `libraries` returns. */
+   * Such programs must depend on nothing but what is hashed.  A thunk that calls a library fails to load if it needs
+   * another version of the library; the model is then compiled again. */
   bool keeps_programs;
-  /* Returns the versions of the libraries that the target's programs call, as text.  It may be NULL or return NULL if
-   * there are none. */
+  /* Opens the libraries that the target's programs call and returns their versions as text, for people.  It may be NULL
+   * or return NULL if there are none. */
   const char *(*libraries)(void);
   /* Returns an error if this machine, or the target's device, cannot run code that was compiled for `cpu`
    * (rt_program.cpu).  A target that can always run it has NULL here. */

@@ -47,11 +47,8 @@ begin() {
   run "configure $*" configure_again "$@"
 }
 
-# links PATTERN: what the two libraries need besides each other.
-links() {
-  LD_LIBRARY_PATH=$scratch/.libs${LD_LIBRARY_PATH:+:$LD_LIBRARY_PATH} \
-    ldd "$scratch/.libs/libonnx-xla.so" "$scratch/.libs/libonnx-xla-compiler.so" | grep -E "$1"
-}
+# calls PATTERN: whether the version of the library that this build calls matches.
+calls() { "$scratch/onnx-xla" --version | grep -E "^libraries .*($1)"; }
 
 # Some of ONNX's own cases with convolutions and products, and a real model where there is one; on both backends.
 run_models() {

@@ -43,27 +43,14 @@ const onnx_op_row *onnx_op_rows(uint32_t *n) {
 bool onnx_op_is_supported(const onnx_op_row *row) { return row && row->importer != onnx_import_unsupported; }
 
 static int compare_name(const onnx_op_row *row, const char *domain, const char *name) {
-  int by_name = strcmp(row->name, name);
-  return by_name ? by_name : strcmp(row->domain, domain);
+  int by_domain = strcmp(row->domain, domain);
+  return by_domain ? by_domain : strcmp(row->name, name);
 }
 
-/* Returns the first row behind row k that is of another domain.  All rows of a domain have the same pointer. */
-static uint32_t end_of_domain(uint32_t k) {
-  const char *domain = rows[k].domain;
-  while (k < N_ROWS && rows[k].domain == domain) {
-    k++;
-  }
-  return k;
-}
-
-/* The rows of a domain are contiguous and sorted by name, then version, so the name is found by binary search. */
+/* The rows are sorted by domain, name and version, so the name is found by binary search. */
 const onnx_op_row *onnx_op_find(const char *domain, const char *name, int64_t opset) {
   const onnx_op_row *best = NULL;
-  uint32_t low = 0;
-  while (low < N_ROWS && strcmp(rows[low].domain, domain) != 0) {
-    low = end_of_domain(low);
-  }
-  uint32_t high = low < N_ROWS ? end_of_domain(low) : low;
+  uint32_t low = 0, high = N_ROWS;
   while (low < high) { /* finds the first row whose name is not less than `name` */
     uint32_t middle = low + (high - low) / 2;
     if (compare_name(&rows[middle], domain, name) < 0) {

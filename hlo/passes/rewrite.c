@@ -1,6 +1,8 @@
 /* rewrite.c - applies tables of rewrite rules; see rewrite.h. */
 #include "hlo/passes/rewrite.h"
 
+#include <string.h>
+
 /* --- sweeps --- */
 bool hlo_becomes(hlo_instr *i, hlo_value v) {
   if (!v.def || v.def == i) {
@@ -37,21 +39,19 @@ typedef struct rule_index {
 } rule_index;
 
 static void index_rules(rule_index *x, const hlo_rule_row *rules, arena *scratch) {
-  uint32_t n = 0;
-  for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++) {
-    n++;
+  uint32_t n = 0, next[HLO_OP_COUNT];
+  memset(x->begin, 0, sizeof x->begin);
+  for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++, n++) {
+    x->begin[r->op + 1]++;
+  }
+  for (int op = 0; op < HLO_OP_COUNT; op++) {
+    next[op] = x->begin[op];
+    x->begin[op + 1] += x->begin[op];
   }
   x->list = ARENA_NEW_N(scratch, hlo_rule *, n + 1);
-  n = 0;
-  for (int op = 0; op < HLO_OP_COUNT; op++) {
-    x->begin[op] = n;
-    for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++) {
-      if (r->op == op) {
-        x->list[n++] = r->rule;
-      }
-    }
+  for (const hlo_rule_row *r = rules; r->op != HLO_OP_COUNT; r++) {
+    x->list[next[r->op]++] = r->rule;
   }
-  x->begin[HLO_OP_COUNT] = n;
 }
 
 static bool is_unused(const hlo_instr *i) {
@@ -66,10 +66,8 @@ static bool is_unused(const hlo_instr *i) {
   return true;
 }
 
-status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *rules, bool *changed) {
+static status sweep(hlo_computation *c, pass_context *context, const rule_index *x, bool *changed) {
   enum { PER_INSTRUCTION = 16, CHECK_EVERY = 1024 };
-  rule_index x;
-  index_rules(&x, rules, context->scratch);
   hlo_number(c);
   uint64_t left = (uint64_t)PER_INSTRUCTION * (c->n_ids + 64), looked = 0;
   hlo_builder b = hlo_pass_builder(context, c, NULL);
@@ -78,7 +76,7 @@ status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *
     if (++looked % CHECK_EVERY == 0) {
       TRY(budget_check(arena_budget(context->scratch)));
     }
-    bool applied = i->op != HLO_PARAMETER && apply(&b, i, x.list + x.begin[i->op], x.list + x.begin[i->op + 1]);
+    bool applied = i->op != HLO_PARAMETER && apply(&b, i, x->list + x->begin[i->op], x->list + x->begin[i->op + 1]);
     if (b.error) {
       return hlo_builder_take_error(&b);
     }
@@ -99,9 +97,11 @@ status hlo_sweep(hlo_computation *c, pass_context *context, const hlo_rule_row *
 
 status hlo_sweep_module(hlo_module *m, pass_context *context, const hlo_rule_row *rules, bool *changed) {
   uint32_t n;
+  rule_index x;
+  index_rules(&x, rules, context->scratch);
   hlo_computation **walked = hlo_walked(m, context->scratch, false, &n);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(hlo_sweep(walked[k], context, rules, changed));
+    TRY(sweep(walked[k], context, &x, changed));
   }
   return NULL;
 }

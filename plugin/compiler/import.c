@@ -135,7 +135,11 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
     if (r->inputs[k]) {
       number[o.n_inputs] = k;
-      inputs[o.n_inputs++] = input_of(a, r, k, s->inputs[k].name);
+      inputs[o.n_inputs] = input_of(a, r, k, s->inputs[k].name);
+      if (r->all_sizes && l->needs_contents[k] && inputs[o.n_inputs].value) {
+        use_content(a, true, &inputs[o.n_inputs]);
+      }
+      o.n_inputs++;
     }
   }
   o.inputs = inputs;
@@ -143,6 +147,9 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   v->definitions = copy_definitions(a, &definitions);
   v->n_definitions = definitions.n;
   for (uint32_t k = 0; k < o.n_inputs; k++) {
+    if (r->all_sizes && !failed && inputs[k].use) {
+      l->needs_contents[number[k]] = true;
+    }
     v->values[number[k]] = inputs[k].use == ONNX_CONTENT_CONSTANT ? inputs[k].value->data : NULL;
     v->told[number[k]] = inputs[k].use == ONNX_CONTENT_SYMBOLS ? (uint32_t)shape_elements(&inputs[k].shape) : 0;
   }

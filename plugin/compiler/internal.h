@@ -15,6 +15,8 @@ typedef struct opened_model {
   const compiler_constant *constants;
   arena *arena; /* the arena on which the model's files are mapped */
   const hlo_module *hlo;
+  /* for each input of an ONNX model: whether a program for all sizes needed its contents, so that the next one will */
+  _Atomic bool *needs_contents;
 } opened_model;
 
 /* Says for which inputs an imported module is valid. */

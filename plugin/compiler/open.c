@@ -153,7 +153,9 @@ static status open_onnx(void *data) {
   l->arena = c->a;
   *c->out = ARENA_NEW(c->a, compiler_model);
   (*c->out)->model = l;
-  return describe_model(c->a, m, *c->out);
+  TRY(describe_model(c->a, m, *c->out));
+  l->needs_contents = arena_alloc(c->a, (*c->out)->n_inputs * sizeof *l->needs_contents);
+  return NULL;
 }
 
 status compiler_open(arena *a, const char *path, const void *bytes, size_t size, uint32_t n_constants,

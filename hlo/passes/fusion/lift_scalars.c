@@ -6,6 +6,7 @@
  * symbolic dimensions are changed: all their kernels are compiled before the first run, so that fewer kernels let it
  * start sooner.  In a module of constant sizes the constants stay, since a library may be able to compute a fusion only
  * if it knows them. */
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -112,6 +113,16 @@ static bool same_number(const hlo_instr *a, const hlo_instr *b) {
   return x->shape.type == y->shape.type && memcmp(x->data, y->data, dtype_bytes((dtype)x->shape.type)) == 0;
 }
 
+/* Returns true if another model probably has another number here: if it has more significant bits than a size, 0.5 or
+ * 1.25 has.  Such are the numbers that were learned or measured; some that are not, such as 0.1, do no harm. */
+static bool is_particular(const hlo_instr *i) {
+  enum { SIGNIFICANT_BITS = 12 };
+  int exponent;
+  double x = literal_f64(hlo_literal(hlo_result((hlo_instr *)i, 0)), 0);
+  double bits = ldexp(frexp(x, &exponent), SIGNIFICANT_BITS);
+  return isfinite(x) && bits != floor(bits);
+}
+
 static bool same_but_for_numbers(const candidate *a, const candidate *b) { return a->key == b->key && a->n == b->n; }
 
 /* Makes scalar k of the candidate an operand of its fusion if lifts[k] is true, for each k. */
@@ -139,10 +150,15 @@ static void lift(const candidate *c, const bool *lifts) {
 }
 
 /* Candidate `first` and the later candidates that differ from it at most in their scalars form a group.  Lifts the
- * scalars that are not equal in the whole group.  Returns true if there are any. */
+ * scalars that are not equal in the whole group, or probably not equal in another model or in another part of this one,
+ * which then finds this kernel.  Returns true if there are any. */
 static bool lift_group(candidates *all, uint32_t first, arena *scratch) {
   candidate *x = &all->of[first];
   bool *lifts = ARENA_NEW_N(scratch, bool, x->n), any = false;
+  for (uint32_t j = 0; j < x->n; j++) {
+    lifts[j] = is_particular(x->scalars[j]);
+    any = any || lifts[j];
+  }
   for (uint32_t k = first + 1; k < all->n; k++) {
     for (uint32_t j = 0; same_but_for_numbers(&all->of[k], x) && j < x->n; j++) {
       lifts[j] = lifts[j] || !same_number(x->scalars[j], all->of[k].scalars[j]);

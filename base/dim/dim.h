@@ -112,6 +112,9 @@ dim dim_translate(dim_table *to, const dim_table *from, dim d, dim_atom_fn *atom
  * be called for any other expression that contains a bounded dimension. */
 dim dim_layout(const dim_table *t, dim d);
 
+/* Returns true if d is not DIM_OVERFLOW and contains no bounded dimension. */
+bool dim_is_exact(const dim_table *t, dim d);
+
 dim_kind dim_get_kind(const dim_table *t, dim d);
 /* Return the operands of an expression, or 0 if it has none. */
 dim dim_lhs(const dim_table *t, dim d);

@@ -65,7 +65,11 @@ dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs) {
   if (*slot) {
     return -(dim)*slot;
   }
-  dim d = push_node(t, (dim_node){.kind = kind, .size = size, .lhs = lhs, .rhs = rhs});
+  dim d = push_node(t, (dim_node){.kind = kind,
+                                  .size = size,
+                                  .lhs = lhs,
+                                  .rhs = rhs,
+                                  .exact = kind != DIM_BOUNDED && dim_is_exact(t, lhs) && dim_is_exact(t, rhs)});
   *slot = t->n;
   return d;
 }
@@ -93,7 +97,7 @@ char *dim_clean_name(arena *a, const char *name) { return clean_name(a, name, st
 static void *intern_symbol(dim_table *t, const char *clean) {
   void **slot = str_map_put(&t->symbols, clean);
   if (!*slot) {
-    push_node(t, (dim_node){.kind = DIM_SYMBOL, .size = 1, .name = clean});
+    push_node(t, (dim_node){.kind = DIM_SYMBOL, .size = 1, .name = clean, .exact = true});
     *slot = (void *)(uintptr_t)t->n;
   }
   return *slot;
@@ -152,6 +156,8 @@ dim dim_bounded(dim_table *t, dim bound, const char *size_name) {
 }
 
 dim_kind dim_get_kind(const dim_table *t, dim d) { return dim_is_const(d) ? DIM_CONST : dim_at(t, d)->kind; }
+
+bool dim_is_exact(const dim_table *t, dim d) { return dim_is_const(d) || (d != DIM_OVERFLOW && dim_at(t, d)->exact); }
 
 dim dim_lhs(const dim_table *t, dim d) { return dim_is_const(d) ? 0 : dim_at(t, d)->lhs; }
 

@@ -30,6 +30,7 @@ typedef struct dim_node {
   bool has_hint;
   int64_t least, most; /* of a symbol, if has_range is set */
   bool has_range;
+  bool exact; /* see dim_is_exact */
   bool taken; /* the symbol belongs to a key of `named` or `nameless`, or to a module that was read as text */
 } dim_node;
 

@@ -32,16 +32,9 @@ bool shape_is_static(const shape *s) {
   return true;
 }
 
-static bool is_exact(const dim_table *t, dim d) {
-  if (dim_is_const(d) || d == DIM_OVERFLOW) {
-    return d != DIM_OVERFLOW;
-  }
-  return dim_get_kind(t, d) != DIM_BOUNDED && is_exact(t, dim_lhs(t, d)) && is_exact(t, dim_rhs(t, d));
-}
-
 bool shape_is_exact(const dim_table *t, const shape *s) {
   for (int i = 0; i < s->rank; i++) {
-    if (!is_exact(t, s->dims[i])) {
+    if (!dim_is_exact(t, s->dims[i])) {
       return false;
     }
   }

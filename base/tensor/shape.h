@@ -31,7 +31,7 @@ static inline shape shape_with_type(shape s, dtype type) {
 bool shape_equal(const shape *a, const shape *b); /* Returns true if type, kind, rank and dims are equal. */
 bool shape_same_dims(const shape *a, const shape *b);
 bool shape_is_static(const shape *s); /* Returns true if every dim is a constant. */
-/* Returns true if no dim is DIM_OVERFLOW or contains a bounded dimension. */
+/* Returns true if dim_is_exact is true for every dim. */
 bool shape_is_exact(const dim_table *t, const shape *s);
 
 /* Returns true if a dimension is the constant 0, so that there are no elements. */

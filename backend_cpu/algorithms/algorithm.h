@@ -65,7 +65,8 @@ typedef struct cpu_kernel_plan {
   const void *config;
   size_t config_bytes;
   uint64_t packed_bytes; /* 0 if the weights are not packed */
-  /* Packs `weights`, the constant that is operand number cpu_problem.weights, into packed_bytes bytes at `packed`. */
+  /* Packs `weights`, the constant that is operand number cpu_problem.weights, into packed_bytes bytes at `packed`.
+   * The constant may be in a model file, at an address of any alignment. */
   status (*pack)(const void *packing, const literal *weights, void *packed);
   /* The first argument of `pack`: the bytes that packing depends on besides the weights.  Programs for other shapes
    * with equal bytes share the packed weights. */

@@ -92,27 +92,18 @@ static status emit_kernel_thunk(lowering *l, lower_context *c, const hlo_instr *
 
 /* --- contractions --- */
 
-/* Sets *out to the weights in aligned memory.  They are copied if their address in a model file is not aligned;
- * give_plain frees the copy. */
-static status take_plain(const lowering *l, const literal *given, literal *out) {
+/* Packs weights with the library, which reads them from aligned memory.  They are copied if their address in a model
+ * file is not aligned. */
+static status pack_by_library(const lowering *l, const cpu_call *call, const literal *given, void *packed) {
   size_t bytes = (size_t)shape_bytes(&given->shape);
-  *out = *given;
-  if (!literal_is_aligned(given)) {
-    void *copy = budget_alloc(arena_budget(l->arena), bytes, 64);
-    CHECK_THAT(copy, STATUS_RESOURCE, "no %zu bytes of memory for weights", bytes);
-    out->data = memcpy(copy, given->data, bytes);
+  if (literal_is_aligned(given)) {
+    return cpu_call_pack(call, given->data, packed);
   }
-  return NULL;
-}
-
-static void give_plain(const lowering *l, const literal *given, const literal *taken) {
-  if (taken->data != given->data) {
-    budget_free(arena_budget(l->arena), (void *)(uintptr_t)taken->data, (size_t)shape_bytes(&given->shape), 64);
-  }
-  const rt_sharing *sharing = l->options->sharing;
-  if (sharing && sharing->drop) {
-    sharing->drop(sharing->owner, given->data, (uint64_t)shape_bytes(&given->shape));
-  }
+  void *copy = budget_alloc(arena_budget(l->arena), bytes, 64);
+  CHECK_THAT(copy, STATUS_RESOURCE, "no %zu bytes of memory for weights", bytes);
+  status failed = cpu_call_pack(call, memcpy(copy, given->data, bytes), packed);
+  budget_free(arena_budget(l->arena), copy, bytes, 64);
+  return failed;
 }
 
 /* Sets *out to memory for packed weights.  If another program of the session has packed the same weights in the same
@@ -146,11 +137,12 @@ typedef struct packing {
 
 static status pack(void *data) {
   const packing *p = data;
-  literal plain;
-  TRY(take_plain(p->lowering, p->given, &plain));
-  status failed =
-      p->call ? cpu_call_pack(p->call, plain.data, p->packed) : p->kernel->pack(p->kernel->packing, &plain, p->packed);
-  give_plain(p->lowering, p->given, &plain);
+  const rt_sharing *sharing = p->lowering->options->sharing;
+  status failed = p->call ? pack_by_library(p->lowering, p->call, p->given, p->packed)
+                          : p->kernel->pack(p->kernel->packing, p->given, p->packed);
+  if (sharing && sharing->drop) {
+    sharing->drop(sharing->owner, p->given->data, (uint64_t)shape_bytes(&p->given->shape));
+  }
   return failed;
 }
 

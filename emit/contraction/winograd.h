@@ -102,9 +102,10 @@ dim emit_winograd_scratch_bytes(dim_table *t, const emit_winograd *p);
  * that would take as long. */
 double emit_winograd_multiplications(dim_table *t, const emit_winograd *p);
 
-/* Packs weights[outputs][channels][rows][columns] into emit_winograd_packed_bytes bytes at `packed`.  They are
- * transformed in f64 and rounded once, but only rearranged if the plan transforms them on the fly. */
-void emit_winograd_pack(const emit_winograd *p, const float *weights, float *packed);
+/* Packs weights[outputs][channels][rows][columns], f32 of any alignment, into emit_winograd_packed_bytes bytes at
+ * `packed`.  They are transformed in f64 and rounded once, but only rearranged if the plan transforms them on the fly.
+ */
+void emit_winograd_pack(const emit_winograd *p, const void *weights, float *packed);
 
 /* Returns the largest error of a sample of tiles and outputs, relative to the sample's largest output, with these
  * weights (f32, which need not be aligned) and pseudorandom activations in [-1, 1).  It repeats the kernel's arithmetic

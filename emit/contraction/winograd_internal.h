@@ -89,10 +89,10 @@ typedef struct emit_winograd_weights {
 } emit_winograd_weights;
 
 void emit_winograd_weights_init(emit_winograd_weights *t, const emit_winograd *p);
-/* Transforms the weights of n outputs, at most EMIT_WINOGRAD_MOST_PANEL, from n kernels that are `stride` elements
- * apart.  Each of the a*a transformed numbers is written for all outputs side by side, to_plane elements after the
- * number before it. */
-void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
+/* Transforms the weights of n outputs, at most EMIT_WINOGRAD_MOST_PANEL, from n kernels of f32 at any alignment that
+ * are `stride` elements apart.  Each of the a*a transformed numbers is written for all outputs side by side, to_plane
+ * elements after the number before it. */
+void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const void *w, int64_t stride,
                                      int64_t to_plane, float *to);
 
 /* --- functions that kernels share --- */

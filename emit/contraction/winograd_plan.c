@@ -341,14 +341,21 @@ static void narrow(int64_t n, const double *x, float *to) {
   }
 }
 
-void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const float *w, int64_t stride,
+/* Weights in a model file may have any alignment. */
+static float weight(const void *w, int64_t k) {
+  float x;
+  memcpy(&x, (const char *)w + (size_t)k * sizeof x, sizeof x);
+  return x;
+}
+
+void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const void *w, int64_t stride,
                                      int64_t to_plane, float *to) {
   const emit_winograd *p = t->p;
   int64_t rows = p->r[0], columns = p->r[1];
   double sum[MOST_PANEL];
   for (int64_t k = 0; k < rows * columns; k++) {
     for (int64_t j = 0; j < n; j++) {
-      t->taps[k][j] = (double)w[j * stride + k];
+      t->taps[k][j] = (double)weight(w, j * stride + k);
     }
   }
   for (int64_t i = 0; i < emit_winograd_size(p, 0); i++) {
@@ -364,19 +371,19 @@ void emit_winograd_transform_weights(emit_winograd_weights *t, int64_t n, const 
 }
 
 /* Packs the weights as W[panels][channels][taps][panel], with zeros after the last output. */
-static void pack_on_the_fly(const emit_winograd *p, const float *w, float *packed) {
+static void pack_on_the_fly(const emit_winograd *p, const void *w, float *packed) {
   int64_t taps = p->r[0] * p->r[1], panel = emit_winograd_panel(p);
   for (int64_t first = 0; first < p->outputs; first += panel) {
     int64_t n = p->outputs - first < panel ? p->outputs - first : panel;
     for (int64_t ct = 0; ct < p->channels * taps; ct++, packed += panel) {
       for (int64_t j = 0; j < panel; j++) {
-        packed[j] = j < n ? w[(first + j) * p->channels * taps + ct] : 0;
+        packed[j] = j < n ? weight(w, (first + j) * p->channels * taps + ct) : 0;
       }
     }
   }
 }
 
-void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
+void emit_winograd_pack(const emit_winograd *p, const void *w, float *packed) {
   if (p->on_the_fly) {
     pack_on_the_fly(p, w, packed);
     return;
@@ -391,8 +398,8 @@ void emit_winograd_pack(const emit_winograd *p, const float *w, float *packed) {
   for (int64_t k = 0; k < p->outputs; k += panel) {
     int64_t n = p->outputs - k < panel ? p->outputs - k : panel;
     for (int64_t c = 0; c < p->channels; c++) {
-      emit_winograd_transform_weights(&t, n, w + (k * p->channels + c) * taps, p->channels * taps, plane,
-                                      packed + (k * p->channels + c * panel));
+      emit_winograd_transform_weights(&t, n, (const char *)w + (size_t)((k * p->channels + c) * taps) * sizeof(float),
+                                      p->channels * taps, plane, packed + (k * p->channels + c * panel));
     }
   }
 }

@@ -205,14 +205,17 @@ status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   return NULL;
 }
 
-/* Gives memory back to the system: most of the hundreds of megabytes that compiling may have used, which malloc would
- * keep, and the pages of the model's file that were read. */
+/* Gives memory back to the system: the pages of the model's file that were read, and the memory that malloc would keep
+ * after compiling a large model.  A few megabytes stay, since the next compilation would get each page by a fault. */
 static void give_memory_back(const opened_model *l) {
   if (l->onnx) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
   }
-#ifdef __GLIBC__
-  (void)malloc_trim(0);
+#if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
+  enum { KEPT = 16 << 20 };
+  if (mallinfo2().fordblks > KEPT) {
+    (void)malloc_trim(0);
+  }
 #endif
 }
 

@@ -2,6 +2,7 @@
 #include "plugin/session/internal.h"
 #include "runtime/host/processor.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/size_text.h"
 #include "runtime/program/sizes.h"
 
 typedef struct saving {
@@ -116,10 +117,28 @@ typedef struct object_call {
   rt_report *report;
 } object_call;
 
+/* Fails if an object that was to be for all sizes is for one set of sizes, or for one size of a dimension that has a
+ * range. */
+static status check_open_sizes(const session *s, const rt_program *p, arena *a) {
+  CHECK_THAT(!rt_program_is_static(p) || !session_has_open_sizes(s, &(session_inputs){0}), STATUS_UNSUPPORTED, "%s",
+             size_why_static(a, p));
+  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
+    const dim_range *r = &s->options.ranges[k];
+    for (uint32_t i = 0; i < p->n_definitions; i++) {
+      const rt_definition *d = &p->definitions[i];
+      bool pinned = size_is_pin(d) && strcmp(d->symbol, r->name) == 0;
+      CHECK_THAT(!pinned || r->least == r->most, STATUS_UNSUPPORTED, "no object serves the whole range of %s: %s = %s (%s)",
+                 r->name, d->symbol, d->equals, d->source);
+    }
+  }
+  return NULL;
+}
+
 static status write_guarded(void *data) {
   const object_call *c = data;
   TRY(session_need_model(c->s));
-  return c->compiler->write_object(c->s->source, c->request, c->options, c->a, c->out, c->report);
+  TRY(c->compiler->write_object(c->s->source, c->request, c->options, c->a, c->out, c->report));
+  return c->request->all_sizes ? check_open_sizes(c->s, c->out->program, c->a) : NULL;
 }
 
 static void destroy_arena(void *a) { arena_destroy(a); }

@@ -13,6 +13,7 @@
 #include "base/file.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
+#include "runtime/program/size_text.h"
 #include "runtime/program/sizes.h"
 #include "runtime/program/told.h"
 
@@ -301,16 +302,6 @@ static status find_generals(compilation *c) {
   return NULL;
 }
 
-/* Returns text that says which nodes have pinned the sizes of a program that was to be for all sizes. */
-static const char *why_static(arena *a, const rt_program *p) {
-  const char *text = "the model is for one set of sizes only";
-  for (uint32_t k = 0; k < p->n_definitions; k++) {
-    const rt_definition *d = &p->definitions[k];
-    text = arena_printf(a, "%s%s %s = %s (%s)", text, k ? "," : ":", d->symbol, d->equals, d->source);
-  }
-  return text;
-}
-
 /* Returns true if the program is only for certain contents of an input. */
 static bool has_values(const rt_program *p) {
   bool has = false;
@@ -337,7 +328,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
-  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s", why_static(c->arena, program));
+  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s",
+             size_why_static(c->arena, program));
   c->arena = NULL; /* the program takes the arena over */
   TRY(session_make_program(s, program, a, &general));
   general->report = report;

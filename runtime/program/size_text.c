@@ -22,6 +22,15 @@ void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k) {
 
 bool size_is_pin(const rt_definition *d) { return *d->equals && !d->equals[strspn(d->equals, "0123456789")]; }
 
+const char *size_why_static(arena *a, const rt_program *p) {
+  const char *text = "the model is for one set of sizes only";
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    const rt_definition *d = &p->definitions[k];
+    text = arena_printf(a, "%s%s %s = %s (%s)", text, k ? "," : ":", d->symbol, d->equals, d->source);
+  }
+  return text;
+}
+
 /* Writes the operator of a source, which is the label of a node, such as "fc1: Gemm" or 'Gemm that makes "y"'. */
 static void copy_operator(const char *source, char *out, size_t size) {
   const char *end = strstr(source, " that makes \""), *colon = end ? NULL : strrchr(source, ':');

@@ -5,6 +5,7 @@
 
 #include <stdio.h>
 
+#include "base/arena.h"
 #include "runtime/program/program.h"
 
 /* Returns true if node k of the program's sizes is the size of a dimension of an input.  The node's name is a symbol of
@@ -15,6 +16,8 @@ bool size_is_symbol(const rt_program *p, uint32_t k);
 void size_write_dimensions(FILE *f, const rt_program *p, uint32_t k);
 /* Returns true if the definition makes its symbol a number. */
 bool size_is_pin(const rt_definition *d);
+/* Returns text that says which nodes have pinned the sizes of a program that was to be for all sizes. */
+const char *size_why_static(arena *a, const rt_program *p);
 
 /* Writes a line for each symbol, definition and guard, and one with the number of pins of each operator.  The first
  * word of each line is indented by `indent` and padded to `width`. */

@@ -163,6 +163,23 @@ def test_prefixes(work):
               or run([*CXX, *CXX_STRICT, "-fsyntax-only", header]))
 
 
+def test_pinned(work):
+    """A node that adds 64 numbers to n numbers makes n 64 for the compiler, which takes that for the likely size.  An object that is
+    for one size only must not be written where one for a range was asked for, and otherwise the report says that it is."""
+    numbers = w.tensor(FLOAT, [64], bytes(4 * 64), "numbers")
+    only = "the model is for one set of sizes only: n = 64 (plus"
+    rows = [(["n"], [], only, True), (["n"], ["--dim", "n=1..64"], only, False), (["n"], ["--dim", "n=64"], "kernels", True),
+            (["m", "n"], [], "n = 64: plus", True), (["m", "n"], ["--dim", "n=1..64"], "no object serves the whole range of n: n = 64 (plus", False),
+            (["m", "n"], ["--dim", "m=1..9"], "guard             m <= 9", True)]
+    for dims, more, text, is_written in rows:
+        plus = w.node("Add", ["x", "numbers"], ["y"], w.field(3, "plus"))
+        w.write(f"{work}/plus.onnx", w.model([plus], [w.value("x", FLOAT, dims)], [w.value("y", FLOAT, dims)], [numbers]))
+        command = [os.environ["ONNX_XLA"], "compile", f"{work}/plus.onnx", "--no-cache", "-o", f"{work}/plus.o", *more]
+        done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+        good = text in done.stdout + done.stderr and done.returncode == (0 if is_written else 1)
+        check(f"pinned {dims} {more}", None if good else done.stdout + done.stderr)
+
+
 def main():
     work = sys.argv[1]
     test_behaviour(work)
@@ -170,6 +187,7 @@ def main():
         test_memory(work)
     test_names(work)
     test_prefixes(work)
+    test_pinned(work)
     failed = sum(1 for f in findings if f)
     print(f"{len(findings) - failed} passed, {failed} failed")
     return 1 if failed else 0

@@ -5,6 +5,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/ir/bind.h"
 #include "plugin/compiler/internal.h"
 
 typedef struct check_support {
@@ -218,7 +219,7 @@ static void check_sizes(check_support *c) {
     add_note(c, arena_printf(c->a, "for all sizes, with open dimensions near %d: %s needs %s = %s",
                              COMPILER_LIKELY_SIZE, d->source, d->symbol, d->equals));
   }
-  add_note(c, "one program can serve all sizes");
+  add_note(c, hlo_is_static(m) ? "each set of sizes gets a program of its own" : "one program can serve all sizes");
 }
 
 static status check_guarded(void *data) {

@@ -127,8 +127,8 @@ static status check_open_sizes(const session *s, const rt_program *p, arena *a) 
     for (uint32_t i = 0; i < p->n_definitions; i++) {
       const rt_definition *d = &p->definitions[i];
       bool pinned = size_is_pin(d) && strcmp(d->symbol, r->name) == 0;
-      CHECK_THAT(!pinned || r->least == r->most, STATUS_UNSUPPORTED, "no object serves the whole range of %s: %s = %s (%s)",
-                 r->name, d->symbol, d->equals, d->source);
+      CHECK_THAT(!pinned || r->least == r->most, STATUS_UNSUPPORTED,
+                 "no object serves the whole range of %s: %s = %s (%s)", r->name, d->symbol, d->equals, d->source);
     }
   }
   return NULL;

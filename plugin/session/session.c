@@ -328,8 +328,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
-  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s",
-             size_why_static(c->arena, program));
+  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s", size_why_static(c->arena, program));
   c->arena = NULL; /* the program takes the arena over */
   TRY(session_make_program(s, program, a, &general));
   general->report = report;

@@ -178,6 +178,9 @@ def test_pinned(work):
         done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
         good = text in done.stdout + done.stderr and done.returncode == (0 if is_written else 1)
         check(f"pinned {dims} {more}", None if good else done.stdout + done.stderr)
+        done = subprocess.run([os.environ["ONNX_XLA"], "check", f"{work}/plus.onnx"], capture_output=True, text=True, check=False, timeout=300)
+        good = ("one program can serve all sizes" in done.stdout) == (dims != ["n"])
+        check(f"the sizes of {dims}", None if good else done.stdout)
 
 
 def main():

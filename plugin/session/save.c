@@ -1,4 +1,6 @@
 /* save.c - writes a session's programs as a .oxla file. */
+#include <string.h>
+
 #include "plugin/session/internal.h"
 #include "runtime/host/processor.h"
 #include "runtime/host/stack.h"

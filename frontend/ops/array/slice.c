@@ -3,7 +3,7 @@
 #include <string.h>
 
 #include "base/dim/guard.h"
-#include "frontend/import/import_common.h"
+#include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
 
 #define INVALID STATUS_INVALID_MODEL
@@ -403,7 +403,8 @@ static status pad_by_sizes(onnx_node *n, hlo_value value) {
   return NULL;
 }
 
-status onnx_import_pad(onnx_node *n) {
+/* Pads x by n's attributes and inputs, of which `pads` is a vector. */
+static status pad(onnx_node *n) {
   hlo_value x = n->in[0], value;
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
   pad_mode mode;
@@ -423,6 +424,20 @@ status onnx_import_pad(onnx_node *n) {
   }
   n->out[0] = x;
   return NULL;
+}
+
+/* `pads` may also be [1, 2 * rank], which ONNX Runtime takes in all versions that have it as an input. */
+status onnx_import_pad(onnx_node *n) {
+  hlo_value in[4] = {{0}};
+  onnx_node flat = *n;
+  if (onnx_has_in(n, 1) && hlo_rank(n->in[1]) == 2) {
+    const dim *dims = onnx_in_shape(n, 1)->dims;
+    TRY(onnx_need_dims(n, 1, "pads", 2, (dim[]){1, dims[1]}));
+    memcpy(in, n->in, n->n_in * sizeof *in);
+    in[1] = hlo_reshape(n->b, in[1], 1, &dims[1]);
+    flat.in = in;
+  }
+  return pad(&flat);
 }
 
 /* Crops or pads one axis of x around its centre.  The extent of the axis or the new extent is symbolic. */

@@ -13,6 +13,12 @@ status onnx_import_contrib_trilu(onnx_node *n) {
   return onnx_import_trilu(&standard);
 }
 
+status onnx_import_contrib_pad(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "mode"));
+  onnx_node standard = contrib_as(n, 13, n->n_in, n->in);
+  return onnx_import_pad(&standard);
+}
+
 status onnx_import_contrib_gather_nd(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
   onnx_node standard = contrib_as(n, 11, n->n_in, n->in);
@@ -40,20 +46,6 @@ status onnx_import_contrib_expand_dims(onnx_node *n) {
   CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s; the rank is too large", SHAPE_STR(NULL, s));
   n->out[0] = onnx_insert_dim(n->b, n->in[0], axis);
   return NULL;
-}
-
-/* Only pads may have another shape than in the standard: [1, 2 * rank]. */
-status onnx_import_contrib_pad(onnx_node *n) {
-  const shape *pads = onnx_in_shape(n, 1);
-  hlo_value in[] = {n->in[0], n->in[1], n->in[2], {0}};
-  TRY(CONTRIB_ATTRIBUTES(n, "mode"));
-  TRY(onnx_need_rank(n, 1, "pads", 1, 2));
-  if (pads->rank == 2) {
-    TRY(onnx_need_dims(n, 1, "pads", 2, (dim[]){1, pads->dims[1]}));
-    in[1] = hlo_reshape(n->b, in[1], 1, &pads->dims[1]);
-  }
-  onnx_node standard = contrib_as(n, 13, n->n_in, in);
-  return onnx_import_pad(&standard);
 }
 
 /* delta may be left out, and is then 1. */

@@ -1,4 +1,6 @@
 """LSTM, GRU and RNN by ONNX Runtime; LinearAttention, CausalConvWithState and RotaryEmbedding by ONNX's reference."""
+import itertools
+
 import numpy as np
 from onnx import TensorProto
 
@@ -68,6 +70,11 @@ def write_recurrent(w):
     case(w, "LSTM", layer("LSTM", 1, optional=every), {"input_forget": 1}, "input_forget")
     case(w, "RNN", layer("RNN", 1, steps=1, batch=1), {}, "one_step")
     case(w, "RNN", layer("RNN", 1), {"activations": ["Tanh", "Tanh"]}, "default_of_two")  # as the standard has it
+    for op, lens in itertools.product(GATES, ([0, 4, 0], [0, 0, 0])):  # sequences without steps
+        for direction, n in (("forward", 1), ("reverse", 1), ("bidirectional", 2)):
+            x = layer(op, n, optional=every)
+            x[4] = np.array(lens, np.int32)
+            case(w, op, x, {"direction": direction}, "no_steps", layout=True)
 
 
 def write_linear_attention(w):

@@ -152,12 +152,23 @@ static hlo_value initial_state(const onnx_node *n, const layer *l, uint32_t k) {
   return hlo_splat(n->b, shape_make(dtype_compute_type(hlo_type(n->in[0])), 3, dims), 0);
 }
 
+/* Returns the final states y [D, B, H], but 0 for a sequence without steps.  The standard does not say what the state
+ * of such a sequence is; ONNX Runtime ignores the initial state. */
+static hlo_value final_states(hlo_builder *b, const layer *l, hlo_value y) {
+  int64_t batch = 1;
+  if (b->error || !l->r.lengths.def) {
+    return y;
+  }
+  hlo_value empty = onnx_compare_scalar(b, HLO_LE, l->r.lengths, 0);
+  return hlo_select(b, hlo_broadcast(b, empty, *hlo_shape(y), &batch), hlo_like(b, y, 0), y);
+}
+
 /* Sets the outputs in the input's type.  With batch_first, Y is transposed from [T, D, B, H] to [B, T, D, H], and
  * states from [D, B, H] to [B, D, H]. */
 static void take_outputs(onnx_node *n, const layer *l, const hlo_value *out, uint32_t n_out) {
   static const int64_t batch_first[] = {2, 0, 1, 3};
   for (uint32_t k = 0; k < n_out && k < n->n_out; k++) {
-    hlo_value y = out[k];
+    hlo_value y = k == 0 ? out[k] : final_states(n->b, l, out[k]);
     if (l->batch_first) {
       y = hlo_transpose(n->b, y, k == 0 ? batch_first : swap_first);
     }

@@ -164,8 +164,9 @@ typedef struct oxla_range {
 } oxla_range;
 
 /* An input that never changes, such as weights that are not in the file.  It is compiled into the program and is not an
- * input of the opened model.  Its name must be that of an input without an initializer, with the type and the sizes
- * that the model declares.  HLO text and .oxla files take no constants. */
+ * input of the opened model.  Its name must be that of an input, with the type and the sizes that the model declares.
+ * If the input has an initializer, the constant replaces it; before ONNX's IR version 4, that is an error.  HLO text
+ * and .oxla files take no constants. */
 typedef struct oxla_constant {
   const char *name;
   oxla_type type;

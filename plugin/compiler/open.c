@@ -90,7 +90,7 @@ static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   return describe_files(a, m, s);
 }
 
-/* Checks that a constant with which the model is opened has the name of an input without an initializer, and the type
+/* Checks that a constant with which the model is opened has the name of an input that callers may give, and the type
  * and shape that are declared for that input. */
 static status check_constant(arena *a, const onnx_model *m, const compiler_constant *c) {
   const Onnx__GraphProto *g = m->graph;
@@ -98,8 +98,9 @@ static status check_constant(arena *a, const onnx_model *m, const compiler_const
   for (size_t k = 0; !input && k < g->n_input; k++) {
     input = strcmp(g->input[k]->name, c->name) == 0 ? g->input[k] : NULL;
   }
-  CHECK_THAT(input && !onnx_model_has_initializer(m, c->name), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
-             "constant '%s' is no input of the model without a value of its own", c->name);
+  CHECK_THAT(input && (onnx_model_input_is_required(m, input) || onnx_model_input_is_overridable(m, input)),
+             STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant '%s' is no input of the model that may be given",
+             c->name);
   const shape *given = &c->value.shape;
   shape want;
   dim_table *dims = dim_table_create(a);
@@ -117,10 +118,26 @@ static status check_constant(arena *a, const onnx_model *m, const compiler_const
   return NULL;
 }
 
-/* Adds the constant to the graph as an initializer. */
+/* Removes the initializer of that name from the graph, if there is one. */
+static void remove_initializer(Onnx__GraphProto *g, const char *name) {
+  size_t dense = 0, sparse = 0;
+  for (size_t k = 0; k < g->n_initializer; k++) {
+    g->initializer[dense] = g->initializer[k];
+    dense += strcmp(g->initializer[k]->name, name) != 0;
+  }
+  for (size_t k = 0; k < g->n_sparse_initializer; k++) {
+    g->sparse_initializer[sparse] = g->sparse_initializer[k];
+    sparse += strcmp(g->sparse_initializer[k]->values->name, name) != 0;
+  }
+  g->n_initializer = dense;
+  g->n_sparse_initializer = sparse;
+}
+
+/* Adds the constant to the graph as an initializer, in place of the one that is the input's default. */
 static status add_constant(arena *a, onnx_model *m, const compiler_constant *c) {
   Onnx__GraphProto *g = m->graph;
   Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
+  remove_initializer(g, c->name);
   TRY(onnx_tensor_from_literal(a, c->name, &c->value, t));
   g->initializer = arena_grow(a, g->initializer, g->n_initializer * sizeof t, (g->n_initializer + 1) * sizeof t);
   g->initializer[g->n_initializer++] = t;
@@ -142,7 +159,13 @@ static status open_onnx(void *data) {
   open_call *c = data;
   onnx_model *m;
   TRY(onnx_model_from_memory(c->a, c->bytes, c->size, c->path, NULL, &m));
+  str_map given;
+  str_map_init(&given, c->a);
   for (uint32_t k = 0; k < c->n_constants; k++) {
+    const char *name = c->constants[k].name;
+    CHECK_THAT(!str_map_get(&given, name), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME, "constant '%s' is given twice",
+               name);
+    *str_map_put(&given, name) = (void *)&c->constants[k];
     TRY(check_constant(c->a, m, &c->constants[k]));
     TRY(add_constant(c->a, m, &c->constants[k]));
   }

@@ -349,6 +349,33 @@ START_TEST(constants) {
 }
 END_TEST
 
+/* A constant replaces the initializer of an input since IR version 4; before, initializers are no defaults.  One of the
+ * defaults is not replaced, and stays a constant. */
+START_TEST(constants_replace_defaults) {
+  static const float other[] = {9, 9, 9, 9};
+  oxla_constant c = {"w", OXLA_FLOAT, 1, (int64_t[]){4}, W};
+  oxla_options o = {.size = sizeof o, .backend = backends[_i], .constants = &c, .n_constants = 1};
+  for (int ir = 3; ir <= 4; ir++) {
+    message g = affine_graph(other, B), m;
+    oxla_model *model;
+    add_value(&g, GRAPH_INPUT, "w", 1, DIMS(4));
+    add_value(&g, GRAPH_INPUT, "b", 1, DIMS(4));
+    m = finish_model(&g, ir, 8);
+    if (ir == 3) {
+      refuse_about(oxla_load_memory(m.bytes, m.n, &o, &model), OXLA_INVALID_ARGUMENT, OXLA_ABOUT_NAME, "'w'");
+      continue;
+    }
+    succeed(oxla_load_memory(m.bytes, m.n, &o, &model));
+    ck_assert_uint_eq(oxla_input_count(model), 1);
+    ck_assert_uint_eq(oxla_initializer_count(model), 2);
+    oxla_run *run = new_run(model);
+    run_affine(run, 3, 0);
+    oxla_run_destroy(run);
+    oxla_model_destroy(model);
+  }
+}
+END_TEST
+
 /* Executes the run, and copies its output y to `out`, which has room for 100 numbers. */
 static void draw(oxla_run *run, float *out) {
   oxla_tensor y;
@@ -541,8 +568,9 @@ END_TEST
 int main(void) {
   const TTest *const once[] = {room_for_the_compiler, nothing_given,           wrong_models, in_many_shapes,
                                keeps_programs,        tuned_in_the_background, NULL};
-  const TTest *const both[] = {
-      describes, runs_in_several_shapes, callers_outputs, overlapping_memory, wrong_inputs, short_options, constants,
-      seeds,     saves_and_loads,        ranges,          profiles,           NULL};
+  const TTest *const both[] = {describes,    runs_in_several_shapes, callers_outputs, overlapping_memory,
+                               wrong_inputs, short_options,          constants,       constants_replace_defaults,
+                               seeds,        saves_and_loads,        ranges,          profiles,
+                               NULL};
   return run_tests("api", once, both);
 }

@@ -41,6 +41,7 @@ frontend_sources = \
 	frontend/ops/contrib/general.c \
 	frontend/ops/contrib/group_query_attention.c \
 	frontend/ops/contrib/image.c \
+	frontend/ops/contrib/linear_attention.c \
 	frontend/ops/contrib/matmul_bnb4.c \
 	frontend/ops/contrib/matmul_quantized.c \
 	frontend/ops/contrib/norm.c \
@@ -123,6 +124,7 @@ frontend_files = \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
 	frontend/ops/nn/attention.h \
+	frontend/ops/nn/linear_attention.h \
 	frontend/ops/nn/resize.h \
 	frontend/ops/nn/sample.h
 frontend_generated = \

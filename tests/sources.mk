@@ -505,6 +505,7 @@ tests_files = \
 	tests/contrib/decoder_model.py \
 	tests/contrib/fused.py \
 	tests/contrib/general.py \
+	tests/contrib/hybrid.py \
 	tests/contrib/images.py \
 	tests/contrib/make_cases.py \
 	tests/contrib/optimised_models.py \

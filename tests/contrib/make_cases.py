@@ -4,6 +4,7 @@ import sys
 import attention
 import fused
 import general
+import hybrid
 import images
 import products
 import quantised
@@ -40,3 +41,6 @@ general.write_inverses(w)
 general.write_crops(w)
 general.write_arrays(w)
 general.write_matmul_bnb4(w)
+hybrid.write_linear_attention(w)
+hybrid.write_gates(w)
+hybrid.write_causal_convolutions(w)

@@ -83,6 +83,11 @@ CASES = [
     (("MatMulBnb4", [of(2, 3), BYTES, of(1)], 1, {"K": 3, "N": 2, "block_size": 16, "quant_type": 2}), "quant_type"),
     (("UnfoldTensor", [of(2, 3)], 1, {"size": 4}), "dimension 1 is smaller than size, 4"),
     (("Unique", [of(2, 3)], 3, {}), "x is f32[2,3]"),
+    (("LinearAttention", MANY, 2, {"q_num_heads": 4, "kv_num_heads": 4, "update_rule": "linear", "state_window": 2}),
+     "state_window is not supported"),
+    (("LinearAttention", MANY, 2, {"q_num_heads": 4, "kv_num_heads": 3, "update_rule": "linear"}), "does not go with kv_num_heads 3"),
+    (("CausalConvWithState", [of(1, 2, 3, 4), of(2, 1, 3, 3)], 2, {"ndim": 2}), "ndim 2 is not supported"),
+    (("GatedRMSNorm", [of(2, 6), of(4), of(2, 6)], 1, {}), "no multiple of 4"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
 ]
 

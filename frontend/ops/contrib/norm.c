@@ -1,10 +1,13 @@
 /* norm.c - the importers of layer and RMS normalisation with a sum or with embeddings before it. */
+#include <inttypes.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/contrib.h"
+#include "frontend/ops/math/activation.h"
 #include "frontend/ops/math/norm.h"
+#include "frontend/ops/nn/sample.h"
 
 /* A normalisation over the dimensions from `axis` on. */
 typedef struct row_norm {
@@ -67,6 +70,42 @@ static status layer_norm(onnx_node *n, bool centered) {
 
 status onnx_import_contrib_layer_normalization(onnx_node *n) { return layer_norm(n, true); }
 status onnx_import_contrib_simplified_layer_normalization(onnx_node *n) { return layer_norm(n, false); }
+
+/* --- GatedRMSNorm --- */
+
+/* Each group of as many elements as scale has is normalised, and the result is multiplied by a function of the gate. */
+status onnx_import_contrib_gated_rms_norm(onnx_node *n) {
+  enum { X, SCALE, GATE };
+  static const char *const activations[] = {"silu", "swish", "sigmoid"};
+  hlo_builder *b = n->b;
+  row_norm r = {0};
+  int activation;
+  int64_t last, group;
+  TRY(CONTRIB_ATTRIBUTES(n, "activation", "epsilon"));
+  TRY(onnx_choose(n, "activation", "silu", activations, 3, &activation));
+  TRY(onnx_attr_float(n->proto, "epsilon", 1e-5f, &r.epsilon));
+  TRY(onnx_need_rank(n, X, "X", 1, SHAPE_MAX_RANK - 1));
+  TRY(onnx_need_rank(n, SCALE, "scale", 1, 1));
+  shape s = *onnx_in_shape(n, X), groups = s;
+  TRY(onnx_need_dims(n, GATE, "gate", s.rank, s.dims));
+  TRY(onnx_const_dim(n, s.dims[s.rank - 1], "the last dimension of X", &last));
+  TRY(onnx_const_dim(n, onnx_in_shape(n, SCALE)->dims[0], "the length of scale", &group));
+  CHECK_THAT(group > 0 && last % group == 0, STATUS_INVALID_MODEL,
+             "X is %s, whose last dimension is no multiple of %" PRId64, SHAPE_STR(NULL, &s), group);
+  r.axis = s.rank;
+  groups.rank++;
+  groups.dims[s.rank - 1] = last / group;
+  groups.dims[s.rank] = group;
+  r.x = hlo_reshape(b, onnx_widen(b, n->in[X]), groups.rank, groups.dims);
+  if (b->error) {
+    return NULL;
+  }
+  hlo_value y = hlo_reshape(b, normalize(b, &r, n->in[SCALE], (hlo_value){0}), s.rank, s.dims);
+  hlo_value gate = onnx_widen(b, n->in[GATE]);
+  gate = activation == 2 ? hlo_unary(b, HLO_LOGISTIC, gate) : onnx_swish(b, gate, 1);
+  n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, y, gate), (dtype)s.type);
+  return NULL;
+}
 
 /* --- SkipLayerNormalization, SkipSimplifiedLayerNormalization --- */
 

@@ -251,19 +251,23 @@ status onnx_import_qlinear_conv(onnx_node *n) {
 
 /* --- CausalConvWithState, whose second output is the state for the next call --- */
 
-/* The inputs are input [B, C, L], weight [C, 1, k], bias [C] and past_state [B, C, k - 1]. */
+/* The inputs are input [B, C, L], weight [C, 1, k], bias [C] and past_state [B, C, (k - 1) * dilation].  Only ONNX
+ * Runtime's operator has the attribute dilation. */
 status onnx_import_causal_conv_with_state(onnx_node *n) {
   hlo_builder *b = n->b;
   const shape *x = onnx_in_shape(n, 0), *w = onnx_in_shape(n, 1);
   const char *activation;
   TRY(onnx_need_rank(n, 0, "input", 3, 3));
   TRY(onnx_need_rank(n, 1, "weight", 3, 3));
-  int64_t k, channels;
+  int64_t k, channels, dilation;
   TRY(onnx_const_dim(n, w->dims[2], "the length of the kernel", &k));
   TRY(onnx_const_dim(n, x->dims[1], "the number of channels", &channels));
   TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){channels, 1, k}));
-  CHECK_THAT(k >= 1, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty", SHAPE_STR(NULL, w));
-  dim state_dims[] = {x->dims[0], x->dims[1], k - 1};
+  CHECK_THAT(k >= 1 && k <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty",
+             SHAPE_STR(NULL, w));
+  TRY(onnx_attr_int_in(n->proto, "dilation", 1, 1, ONNX_WINDOW_MAX, &dilation));
+  int64_t past_steps = (k - 1) * dilation;
+  dim state_dims[] = {x->dims[0], x->dims[1], past_steps};
   TRY(onnx_need_dims(n, 3, "past_state", 3, state_dims));
   TRY(onnx_attr_string(n->arena, n->proto, "activation", "none", &activation));
   bool silu = strcmp(activation, "silu") == 0 || strcmp(activation, "swish") == 0;
@@ -271,7 +275,7 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
              "activation is \"%.40s\"; it must be none, silu or swish", activation);
   hlo_value past = onnx_has_in(n, 3) ? n->in[3] : hlo_splat(b, shape_make((dtype)x->type, 3, state_dims), 0);
   hlo_value all = hlo_concatenate(b, 2, (hlo_value[]){past, n->in[0]}, 2);
-  hlo_conv_dims d = {.groups = channels, .layout = HLO_CHANNELS_FIRST};
+  hlo_conv_dims d = {.rhs_dilation = &dilation, .groups = channels, .layout = HLO_CHANNELS_FIRST};
   hlo_value y = hlo_convolution(b, all, n->in[1], &d);
   TRY(add_bias(n, 2, &y));
   if (silu) {
@@ -279,6 +283,6 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
     y = hlo_convert(b, hlo_binary(b, HLO_MUL, wide, hlo_unary(b, HLO_LOGISTIC, wide)), hlo_type(y));
   }
   n->out[0] = y;
-  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], dim_add_const(onnx_dims(n), x->dims[2], k - 1));
+  n->out[1] = hlo_slice_dim(b, all, 2, x->dims[2], dim_add_const(onnx_dims(n), x->dims[2], past_steps));
   return NULL;
 }

@@ -5,19 +5,22 @@
  *
  * where (x) is the outer product.  The update rules with "delta" in their name replace `value` by
  * beta * (value - key . state), where `state` is already multiplied by exp(decay). */
+#include "frontend/ops/nn/linear_attention.h"
+
 #include <inttypes.h>
 #include <math.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
-#include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
 
 enum { QUERY, KEY, VALUE, PAST, DECAY, BETA, N_INPUTS };
 
 typedef struct linear_attention {
   bool gated, delta;
-  int64_t q_heads, kv_heads;
+  bool shared;                    /* whether heads of the value may share heads of the query and the key */
+  int64_t query_heads, key_heads; /* the numbers of heads in these inputs */
+  int64_t q_heads, kv_heads;      /* the same after shared heads are repeated, and the number of states */
   float scale;
   dim batch, steps;
   int64_t key, value; /* the numbers of elements of one head */
@@ -46,27 +49,48 @@ static status read_rule(const onnx_node *n, linear_attention *l) {
   return status_error(STATUS_INVALID_MODEL, "update_rule is \"%.40s\", which is unknown", rule);
 }
 
+static status read_heads(const onnx_node *n, linear_attention *l) {
+  TRY(onnx_attr_required(n->proto, "q_num_heads"));
+  TRY(onnx_attr_required(n->proto, "kv_num_heads"));
+  TRY(onnx_attr_int_in(n->proto, "q_num_heads", 0, 1, 1 << 30, &l->query_heads));
+  TRY(onnx_attr_int_in(n->proto, "kv_num_heads", 0, 1, 1 << 30, &l->kv_heads));
+  l->q_heads = l->shared && l->kv_heads % l->query_heads == 0 ? l->kv_heads : l->query_heads;
+  CHECK_THAT(l->q_heads % l->kv_heads == 0, STATUS_INVALID_MODEL,
+             "q_num_heads %" PRId64 " does not go with kv_num_heads %" PRId64, l->query_heads, l->kv_heads);
+  return NULL;
+}
+
+/* Sets the number of key heads, which have as many elements as those of the query. */
+static status read_key_heads(const onnx_node *n, linear_attention *l) {
+  int64_t keys;
+  l->key_heads = l->kv_heads;
+  if (!l->shared || l->key == 0) {
+    return NULL;
+  }
+  TRY(onnx_const_dim(n, onnx_in_shape(n, KEY)->dims[2], "the last dimension of key", &keys));
+  l->key_heads = keys / l->key;
+  CHECK_THAT(l->key_heads > 0 && l->kv_heads % l->key_heads == 0, STATUS_INVALID_MODEL,
+             "key is %s, whose heads of %" PRId64 " do not go with kv_num_heads %" PRId64,
+             SHAPE_STR(NULL, onnx_in_shape(n, KEY)), l->key, l->kv_heads);
+  return NULL;
+}
+
 static status read_sizes(const onnx_node *n, linear_attention *l) {
   static const char *const names[] = {"query", "key", "value"};
   const shape *q = onnx_in_shape(n, QUERY), *v = onnx_in_shape(n, VALUE);
-  TRY(onnx_attr_required(n->proto, "q_num_heads"));
-  TRY(onnx_attr_required(n->proto, "kv_num_heads"));
-  TRY(onnx_attr_int_in(n->proto, "q_num_heads", 0, 1, 1 << 30, &l->q_heads));
-  TRY(onnx_attr_int_in(n->proto, "kv_num_heads", 0, 1, 1 << 30, &l->kv_heads));
-  CHECK_THAT(l->q_heads % l->kv_heads == 0, STATUS_INVALID_MODEL,
-             "q_num_heads %" PRId64 " is no multiple of kv_num_heads %" PRId64, l->q_heads, l->kv_heads);
   for (uint32_t k = QUERY; k <= VALUE; k++) {
     TRY(onnx_need_rank(n, k, names[k], 3, 3));
   }
   l->batch = q->dims[0];
   l->steps = q->dims[1];
-  int64_t keys, values;
-  TRY(onnx_const_dim(n, q->dims[2], "the last dimension of query", &keys));
+  int64_t queries, values;
+  TRY(onnx_const_dim(n, q->dims[2], "the last dimension of query", &queries));
   TRY(onnx_const_dim(n, v->dims[2], "the last dimension of value", &values));
-  l->key = keys / l->q_heads;
+  l->key = queries / l->query_heads;
   l->value = values / l->kv_heads;
-  TRY(onnx_need_dims(n, QUERY, "query", 3, (dim[]){l->batch, l->steps, l->q_heads * l->key}));
-  TRY(onnx_need_dims(n, KEY, "key", 3, (dim[]){l->batch, l->steps, l->kv_heads * l->key}));
+  TRY(read_key_heads(n, l));
+  TRY(onnx_need_dims(n, QUERY, "query", 3, (dim[]){l->batch, l->steps, l->query_heads * l->key}));
+  TRY(onnx_need_dims(n, KEY, "key", 3, (dim[]){l->batch, l->steps, l->key_heads * l->key}));
   TRY(onnx_need_dims(n, VALUE, "value", 3, (dim[]){l->batch, l->steps, l->kv_heads * l->value}));
   TRY(onnx_need_dims(n, PAST, "past_state", 4, (dim[]){l->batch, l->kv_heads, l->key, l->value}));
   TRY(onnx_attr_float(n->proto, "scale", 0, &l->scale));
@@ -100,6 +124,19 @@ static hlo_value by_step(const onnx_node *n, const linear_attention *l, uint32_t
   heads = last < heads ? 1 : heads;
   hlo_value x = hlo_reshape(n->b, onnx_widen(n->b, n->in[k]), 4, (dim[]){l->batch, l->steps, heads, last / heads});
   return hlo_transpose(n->b, x, steps_first);
+}
+
+/* Repeats each head of x [T, B, heads, d] equally often, so that there are `count` heads. */
+static hlo_value repeat_heads(hlo_builder *b, hlo_value x, int64_t count) {
+  if (b->error || hlo_shape(x)->dims[2] == count) {
+    return x;
+  }
+  shape s = *hlo_shape(x), each = s;
+  each.rank = 5;
+  each.dims[3] = count / s.dims[2];
+  each.dims[4] = s.dims[3];
+  s.dims[2] = count;
+  return hlo_reshape(b, hlo_broadcast_to(b, onnx_insert_dim(b, x, 3), &each), 4, s.dims);
 }
 
 /* --- the loop --- */
@@ -204,10 +241,11 @@ static status run_loop(hlo_builder *b, const linear_attention *l, carry *c) {
   return NULL;
 }
 
-status onnx_import_linear_attention(onnx_node *n) {
+status onnx_linear_attention(onnx_node *n, bool shared) {
   hlo_builder *b = n->b;
-  linear_attention l = {0};
+  linear_attention l = {.shared = shared};
   TRY(read_rule(n, &l));
+  TRY(read_heads(n, &l));
   TRY(read_sizes(n, &l));
   TRY(check_gates(n, &l));
   dtype type = hlo_type(n->in[QUERY]), wide = dtype_compute_type(type);
@@ -216,8 +254,8 @@ status onnx_import_linear_attention(onnx_node *n) {
   c.state = past ? hlo_convert(b, n->in[PAST], wide)
                  : hlo_splat(b, shape_make(wide, 4, (dim[]){l.batch, l.kv_heads, l.key, l.value}), 0);
   c.out = hlo_splat(b, shape_make(wide, 4, (dim[]){l.steps, l.batch, l.q_heads, l.value}), 0);
-  c.in[QUERY] = by_step(n, &l, QUERY, l.q_heads);
-  c.in[KEY] = by_step(n, &l, KEY, l.kv_heads);
+  c.in[QUERY] = repeat_heads(b, by_step(n, &l, QUERY, l.query_heads), l.q_heads);
+  c.in[KEY] = repeat_heads(b, by_step(n, &l, KEY, l.key_heads), l.kv_heads);
   c.in[VALUE] = by_step(n, &l, VALUE, l.kv_heads);
   c.in[DECAY] = by_step(n, &l, DECAY, l.kv_heads);
   c.in[BETA] = by_step(n, &l, BETA, l.kv_heads);
@@ -229,3 +267,5 @@ status onnx_import_linear_attention(onnx_node *n) {
   n->out[1] = hlo_convert(b, c.state, past ? hlo_type(n->in[PAST]) : type);
   return NULL;
 }
+
+status onnx_import_linear_attention(onnx_node *n) { return onnx_linear_attention(n, false); }

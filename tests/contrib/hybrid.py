@@ -1,0 +1,51 @@
+"""Operators of models that have linear attention: states, gates and normalisations."""
+import itertools
+
+import numpy as np
+
+from runtime_cases import F16, F32, floats, rng
+
+
+def write_linear_attention(w):
+    for rule in ("linear", "gated", "delta", "gated_delta"):
+        for query, key, value, past in ((2, 2, 2, False), (4, 2, 2, True), (2, 4, 4, True), (2, 2, 4, False), (1, 2, 4, True)):
+            def inputs(batch, steps, wide=rule == "gated"):
+                k, v = floats(batch, steps, key * 4), floats(batch, steps, value * 5)
+                x = [floats(batch, steps, query * 4), k / np.linalg.norm(k) * 2, v, floats(batch, value, 4, 5) if past else None]
+                x.append(-np.abs(floats(batch, steps, value * (4 if wide else 1))) if "gated" in rule else None)
+                x.append(rng.random((batch, steps, value)).astype("f") if "delta" in rule else None)
+                while x[-1] is None:
+                    x.pop()
+                return x
+            attributes = {"update_rule": rule, "q_num_heads": query, "kv_num_heads": value, "scale": 0.5 if past else 0.0, "chunk_size": 2}
+            w.add("LinearAttention", [inputs(2, 3), inputs(1, 5)], [F32, F32], attributes, name=rule)
+
+
+def write_gates(w):
+    for beta in (False, True):
+        sets = [[4 * floats(b, t, 3)] + vectors + ([floats(b, t, 3)] if beta else []) for vectors in [[floats(3), -np.abs(floats(3))]]
+                for b, t in ((2, 3), (1, 6))]
+        w.add("LinearAttentionGate", sets, [F32, F32] if beta else [F32], constants=[1, 2])
+    wide = np.array([[[-200, 0, 100]]], np.float32)
+    w.add("LinearAttentionGate", [[wide, floats(3), floats(3)]], [F32])
+    for activation, groups in itertools.product(({}, {"activation": "swish"}, {"activation": "sigmoid", "epsilon": 0.01}), (1, 3)):
+        scale = floats(8)
+        sets = [[floats(b, 2, 8 * groups), scale, floats(b, 2, 8 * groups)] for b in (3, 1)]
+        w.add("GatedRMSNorm", sets, [F32], activation, constants=[1])
+    small = [1e-3 * floats(4, 8), floats(8), floats(4, 8)]
+    w.add("GatedRMSNorm", [small], [F32])
+    w.add("GatedRMSNorm", [[x.astype(np.float16) for x in (floats(4, 8), *small[1:])]], [F16])
+
+
+def write_causal_convolutions(w):
+    for activation, dilation, last in itertools.product(("none", "silu", "swish"), (1, 3), (0, 1)):
+        attributes = {"activation": activation, "dilation": dilation, "channels_last": last}
+        for k, bias, past in ((3, True, True), (4, False, True), (4, True, False), (1, True, False)):
+            weights = [floats(3, 1, k), floats(3) if bias else None]
+
+            def inputs(batch, length):
+                x, state = floats(batch, 3, length), floats(batch, 3, (k - 1) * dilation)
+                turned = [v.transpose(0, 2, 1).copy() if last else v for v in (x, state)]
+                return [turned[0], *weights] + ([turned[1]] if past else [])
+            sets = [inputs(2, 5), inputs(1, 2), inputs(3, 1)]
+            w.add("CausalConvWithState", sets, [F32, F32], attributes, constants=[1, 2], name=activation)

@@ -34,6 +34,7 @@ frontend_sources = \
 	frontend/ops/array/tfidf.c \
 	frontend/ops/contrib/attention.c \
 	frontend/ops/contrib/attention_parts.c \
+	frontend/ops/contrib/bits.c \
 	frontend/ops/contrib/contrib.c \
 	frontend/ops/contrib/crop_and_resize.c \
 	frontend/ops/contrib/fused.c \
@@ -44,6 +45,7 @@ frontend_sources = \
 	frontend/ops/contrib/linear_attention.c \
 	frontend/ops/contrib/matmul_bnb4.c \
 	frontend/ops/contrib/matmul_quantized.c \
+	frontend/ops/contrib/moe.c \
 	frontend/ops/contrib/norm.c \
 	frontend/ops/contrib/qlinear.c \
 	frontend/ops/contrib/recurrent.c \
@@ -115,6 +117,7 @@ frontend_files = \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
 	frontend/ops/contrib/attention_parts.h \
+	frontend/ops/contrib/bits.h \
 	frontend/ops/contrib/contrib.h \
 	frontend/ops/contrib/rotary.h \
 	frontend/ops/control/loop_internal.h \

@@ -1,9 +1,10 @@
-"""Operators of models that have linear attention: states, gates and normalisations."""
+"""Operators of models that have linear attention or experts: states, gates, normalisations and routing."""
 import itertools
+import os
 
 import numpy as np
 
-from runtime_cases import F16, F32, floats, rng
+from runtime_cases import F16, F32, floats, ints, rng
 
 
 def write_linear_attention(w):
@@ -49,3 +50,48 @@ def write_causal_convolutions(w):
                 return [turned[0], *weights] + ([turned[1]] if past else [])
             sets = [inputs(2, 5), inputs(1, 2), inputs(3, 1)]
             w.add("CausalConvWithState", sets, [F32, F32], attributes, constants=[1, 2], name=activation)
+
+
+HIDDEN, INNER, EXPERTS = 64, 32, 4
+SWIGLU = {"activation_type": "swiglu", "swiglu_fusion": 1}
+GPT_OSS = SWIGLU | {"activation_alpha": 1.702, "activation_beta": 1.0, "swiglu_limit": 1.5}
+
+
+def tokens(count, *, batch=False):
+    return [floats(1, count, HIDDEN) if batch else floats(count, HIDDEN), floats(count, EXPERTS)]
+
+
+def write_experts(w):
+    for activation, normalize, k in itertools.product(("relu", "gelu", "silu", "identity", SWIGLU, GPT_OSS), (0, 1), (1, 2, 4)):
+        attributes = activation if isinstance(activation, dict) else {"activation_type": activation}
+        rows = INNER * (2 if "swiglu_fusion" in attributes else 1)
+        first, second = 0.2 * floats(EXPERTS, rows, HIDDEN), 0.2 * floats(EXPERTS, HIDDEN, INNER)
+        weights = [first, floats(EXPERTS, rows), second, floats(EXPERTS, HIDDEN)] if normalize else [first, None, second]
+        attributes = attributes | {"k": k, "normalize_routing_weights": normalize}
+        w.add("MoE", [tokens(t, batch=k == 2) + weights for t in (5, 1)], [F32], attributes, constants=[2, 3, 4, 5])
+    equal = [floats(5, HIDDEN), np.zeros((5, EXPERTS), np.float32)]
+    w.add("MoE", [equal + weights], [F32], attributes | {"k": 2}, constants=[2, 3, 4, 5])
+    first, second = 0.2 * floats(EXPERTS, INNER, HIDDEN), 0.2 * floats(EXPERTS, HIDDEN, INNER)
+    x, probs, first, second = (v.astype(np.float16) for v in (*equal, first, second))
+    y = np.maximum(x.astype("d") @ first[-1].astype("d").T, 0) @ second[-1].astype("d").T / EXPERTS
+    w.add("MoE", [[x, probs, first, None, second]], [F16], {"k": 1, "activation_type": "relu"}, constants=[2, 4],
+          expected=lambda *inputs: [y.astype("e")])  # ONNX Runtime rounds each step to f16
+
+
+def write_quantised_experts(w):
+    os.environ["ORT_QMOE_CPU_QNBIT_GEMM"] = "fp32"  # else ONNX Runtime rounds inputs to 8 bits
+    for bits, block, points, activation in itertools.product((2, 4, 8), (0, 32), (False, True), ({"activation_type": "silu"}, GPT_OSS)):
+        each, rows = 8 // bits, INNER * (2 if "swiglu_fusion" in activation else 1)
+
+        def layer(outputs, inputs):
+            packed = ints(0, 256, EXPERTS, outputs, inputs // each, dtype=np.uint8)
+            scale = rng.random((EXPERTS, outputs, inputs // block) if block else (EXPERTS, outputs)).astype("f") * 0.3 / 2 ** bits
+            zero = (EXPERTS, outputs, -(-(inputs // block) // each)) if block else (EXPERTS, -(-outputs // each))
+            return [packed, scale, floats(EXPERTS, outputs)], ints(0, 256, *zero, dtype=np.uint8)
+        (first, zero), (second, other) = layer(rows, HIDDEN), layer(HIDDEN, INNER)
+        weights = first + second + ([None] * 3 + [zero, other] if points else [])
+        attributes = activation | {"k": 2, "expert_weight_bits": bits} | ({"block_size": block} if block else {})
+        w.add("QMoE", [tokens(t) + weights for t in (5, 1)], [F32], attributes, constants=[*range(2, 8), 11, 12])
+    for normalize in (0, 1):
+        sets = [tokens(t) + weights + [None, rng.random((t, EXPERTS)).astype("f")] for t in (5, 1)]
+        w.add("QMoE", sets, [F32], attributes | {"normalize_routing_weights": normalize}, constants=[*range(2, 8), 11, 12])

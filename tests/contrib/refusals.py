@@ -38,12 +38,16 @@ def table(**attributes):
     return "GatherBlockQuantized", inputs, 1, {"block_size": 16} | attributes
 
 
+def experts(**attributes):
+    return "MoE", [of(3, 4), of(3, 2), of(2, 6, 4), None, of(2, 4, 6)], 1, attributes
+
+
 BYTES = np.zeros(3, np.uint8)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
 CASES = [
     (("Gelu", [of(3)], 1, {"strange": 1}), "attribute 'strange' is not supported"),
-    (("MoE", [of(3)] * 5, 1, {}), "com.microsoft.MoE: there is no such operator"),
+    (("PagedAttention", [of(3)] * 5, 1, {}), "com.microsoft.PagedAttention: there is no such operator"),
     (("FusedMatMul", [of(4, 3), of(4)], 1, {"transA": 1}), "A is transposed"),
     (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "Gelu"}), "activation 'Gelu' is not supported"),
     (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "LeakyRelu"}), "has 1 parameters, but 0 are given"),
@@ -87,6 +91,10 @@ CASES = [
      "state_window is not supported"),
     (("LinearAttention", MANY, 2, {"q_num_heads": 4, "kv_num_heads": 3, "update_rule": "linear"}), "does not go with kv_num_heads 3"),
     (("CausalConvWithState", [of(1, 2, 3, 4), of(2, 1, 3, 3)], 2, {"ndim": 2}), "ndim 2 is not supported"),
+    (experts(activation_type="swiglu", swiglu_fusion=2), "swiglu_fusion 2 is not supported"),
+    (experts(use_sparse_mixer=1, k=2), "use_sparse_mixer is not supported"),
+    (experts(k=3), "k is 3, but there are 2 experts"),
+    (with_inputs(experts(), {6: of(2, 6, 4)}), "fc3_experts_weights is given"),
     (("GatedRMSNorm", [of(2, 6), of(4), of(2, 6)], 1, {}), "no multiple of 4"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
 ]

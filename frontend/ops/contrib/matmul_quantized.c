@@ -5,7 +5,7 @@
 
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
-#include "frontend/ops/contrib/contrib.h"
+#include "frontend/ops/contrib/bits.h"
 
 /* Adds input k, a bias along the last dimension, to y if it is given. */
 static status add_bias(const onnx_node *n, uint32_t k, hlo_value *y) {
@@ -22,12 +22,7 @@ static status add_bias(const onnx_node *n, uint32_t k, hlo_value *y) {
 
 enum { A, B, SCALES, ZERO_POINTS, G_IDX, BIAS };
 
-typedef struct bit_weights {
-  int64_t columns, sums, bits, block, n_blocks; /* B holds a matrix [columns, sums] of numbers of `bits` bits, whose
-                                                   rows have n_blocks blocks of `block` numbers */
-} bit_weights;
-
-static status read_bit_weights(const onnx_node *n, bit_weights *w) {
+static status read_bit_weights(const onnx_node *n, contrib_bits *w) {
   int64_t prepacked, accuracy;
   TRY(CONTRIB_ATTRIBUTES(n, "K", "N", "bits", "block_size", "accuracy_level", "weight_prepacked"));
   TRY(onnx_attr_required(n->proto, "K"));
@@ -49,36 +44,8 @@ static status read_bit_weights(const onnx_node *n, bit_weights *w) {
   return contrib_no_input(n, G_IDX, "g_idx", "permuted blocks are not supported");
 }
 
-/* Returns the constant input k, unsigned numbers of w->bits bits, as `rows` lists of `count` numbers of type u2, u4 or
- * u8.  In the input, each list begins at a byte, and the first number in a byte has the lowest bits. */
-static status unpack(const onnx_node *n, const bit_weights *w, uint32_t k, const char *what, int64_t rows,
-                     int64_t count, hlo_value *out) {
-  const literal *packed;
-  TRY(onnx_const_literal(n, k, what, &packed));
-  int64_t per_byte = 8 / w->bits, bytes = (count + per_byte - 1) / per_byte;
-  int64_t have = shape_elements(&packed->shape);
-  CHECK_THAT(have / rows == bytes && have % rows == 0, STATUS_INVALID_MODEL,
-             "%s is %s; %" PRId64 " lists of %" PRId64 " numbers of %" PRId64 " bits are needed", what,
-             SHAPE_STR(NULL, &packed->shape), rows, count, w->bits);
-  dtype type = w->bits == 2 ? DTYPE_U2 : w->bits == 4 ? DTYPE_U4 : DTYPE_U8;
-  shape s = shape_make(type, 2, (dim[]){rows, count});
-  TRY(shape_check(&s, what));
-  void *data;
-  literal l = literal_new(n->arena, s, &data);
-  const uint8_t *from = packed->data;
-  uint8_t *to = data;
-  for (int64_t r = 0; r < rows; r++) {
-    for (int64_t i = 0; i < count; i++) {
-      int shift = (int)(i % per_byte * w->bits);
-      to[r * count + i] = (uint8_t)(from[r * bytes + i / per_byte] >> shift & ((1 << w->bits) - 1));
-    }
-  }
-  *out = hlo_constant(n->b, l);
-  return NULL;
-}
-
 /* Checks that input k has an element for each block, and returns it as [columns, blocks]. */
-static status of_blocks(const onnx_node *n, const bit_weights *w, uint32_t k, const char *what, hlo_value *out) {
+static status of_blocks(const onnx_node *n, const contrib_bits *w, uint32_t k, const char *what, hlo_value *out) {
   const shape *s = onnx_in_shape(n, k);
   dim want[] = {w->columns, w->n_blocks};
   bool flat = s->rank == 1;
@@ -89,9 +56,9 @@ static status of_blocks(const onnx_node *n, const bit_weights *w, uint32_t k, co
 
 /* Returns the zero points, [columns, blocks] in s32, or in f32 if the model has them as floats.  Without zero points in
  * the model, returns their default as a scalar. */
-static status read_zero_points(const onnx_node *n, const bit_weights *w, hlo_value *out) {
+static status read_zero_points(const onnx_node *n, const contrib_bits *w, hlo_value *out) {
   if (!onnx_has_in(n, ZERO_POINTS)) {
-    *out = hlo_scalar(n->b, DTYPE_S32, (double)(1 << (w->bits - 1)));
+    *out = contrib_middle(n->b, w->bits);
     return NULL;
   }
   if (dtype_is_float(hlo_type(n->in[ZERO_POINTS]))) {
@@ -99,45 +66,26 @@ static status read_zero_points(const onnx_node *n, const bit_weights *w, hlo_val
     *out = hlo_convert(n->b, *out, DTYPE_F32);
     return NULL;
   }
-  TRY(unpack(n, w, ZERO_POINTS, "zero_points", w->columns, w->n_blocks, out));
+  const literal *packed;
+  TRY(onnx_const_literal(n, ZERO_POINTS, "zero_points", &packed));
+  TRY(contrib_unpack(n, w->bits, packed, "zero_points", w->columns, w->n_blocks, out));
   *out = hlo_convert(n->b, *out, DTYPE_S32);
   return NULL;
 }
 
-/* Converts q, a constant, without constant folding, so that the integers stay in the module and a target can multiply
- * by them. */
-static hlo_value convert_kept(hlo_builder *b, hlo_value q, dtype to) {
-  hlo_eval_fn *eval = b->eval;
-  b->eval = NULL;
-  q = hlo_convert(b, q, to);
-  b->eval = eval;
-  return q;
-}
-
-/* Returns the weights, f32[columns, blocks * block]: (q - zero) * scale, in the form of weight-only quantisation. */
-static status dequantized(const onnx_node *n, const bit_weights *w, hlo_value *out) {
-  static const int64_t at[] = {0, 1};
-  hlo_builder *b = n->b;
-  hlo_value q, scale, zero;
-  dim padded = w->n_blocks * w->block, split[] = {w->columns, w->n_blocks, w->block};
-  TRY(unpack(n, w, B, "B", w->columns * w->n_blocks, w->block, &q));
+/* Returns the weights, f32[columns, blocks * block]. */
+static status dequantized(const onnx_node *n, const contrib_bits *w, hlo_value *out) {
+  const literal *packed;
+  hlo_value scale, zero;
+  TRY(onnx_const_literal(n, B, "B", &packed));
   TRY(of_blocks(n, w, SCALES, "scales", &scale));
   TRY(read_zero_points(n, w, &zero));
-  if (b->error) {
-    return NULL;
-  }
-  shape s = shape_make(hlo_type(zero), 3, split);
-  hlo_value x = convert_kept(b, hlo_reshape(b, q, 3, split), hlo_type(zero));
-  x = hlo_binary(b, HLO_SUB, x, hlo_broadcast(b, zero, s, hlo_rank(zero) ? at : NULL));
-  s.type = DTYPE_F32;
-  x = hlo_binary(b, HLO_MUL, hlo_convert(b, x, DTYPE_F32), hlo_broadcast(b, hlo_convert(b, scale, DTYPE_F32), s, at));
-  *out = hlo_reshape(b, x, 2, (dim[]){w->columns, padded});
-  return NULL;
+  return contrib_dequantize(n, w, packed, scale, zero, out);
 }
 
 status onnx_import_contrib_matmul_nbits(onnx_node *n) {
   hlo_builder *b = n->b;
-  bit_weights w;
+  contrib_bits w;
   hlo_value weights;
   TRY(read_bit_weights(n, &w));
   TRY(onnx_need_rank(n, A, "A", 1, SHAPE_MAX_RANK));

@@ -8,7 +8,7 @@
  *              fma  plain           fma  plain             fma  plain
  *   exp        1.1  1.1      sin       1.5  1.5      sinh      1.7  1.7
  *   expm1      1.7  1.7      cos       1.6  1.6      cosh      1.6  1.6
- *   log        0.9  0.9      tan       2.5  2.5      tanh      2.5  2.5
+ *   log        0.9  0.9      tan       2.6  2.6      tanh      2.5  2.5
  *   log1p      1.4  1.4      asin      2.3  2.3      asinh     1.9  1.9
  *   logistic   2.5  2.5      acos      1.1  1.1      acosh     2.1  2.1
  *   erf        1.1  1.3      atan      1.5  1.6      atanh     2.2  2.2

@@ -320,6 +320,7 @@ hlo_tests = \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
 	tests/hlo/lift_scalars/factors.hlo \
+	tests/hlo/lift_scalars/particular.hlo \
 	tests/hlo/lift_scalars/shared.hlo \
 	tests/hlo/lift_scalars/zero_points.hlo \
 	tests/hlo/lookup_tables/chain.hlo \
@@ -833,6 +834,7 @@ tests_files = \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
 	tests/hlo/lift_scalars/factors.expected \
+	tests/hlo/lift_scalars/particular.expected \
 	tests/hlo/lift_scalars/shared.expected \
 	tests/hlo/lift_scalars/zero_points.expected \
 	tests/hlo/lookup_tables/chain.expected \

@@ -356,7 +356,7 @@ START_TEST(constants_replace_defaults) {
   oxla_constant c = {"w", OXLA_FLOAT, 1, (int64_t[]){4}, W};
   oxla_options o = {.size = sizeof o, .backend = backends[_i], .constants = &c, .n_constants = 1};
   for (int ir = 3; ir <= 4; ir++) {
-    message g = affine_graph(other, B), m;
+    message g = affine_message(other, B), m;
     oxla_model *model;
     add_value(&g, GRAPH_INPUT, "w", 1, DIMS(4));
     add_value(&g, GRAPH_INPUT, "b", 1, DIMS(4));

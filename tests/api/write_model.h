@@ -106,7 +106,7 @@ static inline message finish_model(const message *graph, int64_t ir_version, int
 }
 
 /* y = max(x * w + b, 0) with x f32[n, 4], w and b f32[4]; weights in the model, or inputs of it. */
-static inline message affine_graph(const float *w, const float *b) {
+static inline message affine_message(const float *w, const float *b) {
   message g = {.n = 0};
   add_node(&g, "Mul", "x", "w", "xw");
   add_node(&g, "Add", "xw", "b", "xwb");
@@ -124,7 +124,7 @@ static inline message affine_graph(const float *w, const float *b) {
 }
 
 static inline message affine_model(const float *w, const float *b) {
-  message g = affine_graph(w, b);
+  message g = affine_message(w, b);
   return finish_model(&g, 8, 13);
 }
 

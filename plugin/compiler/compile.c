@@ -212,7 +212,7 @@ static void give_memory_back(const opened_model *l) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
   }
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
-  enum { KEPT = 16 << 20 };
+  enum { KEPT = 8 << 20 };
   if (mallinfo2().fordblks > KEPT) {
     (void)malloc_trim(0);
   }

@@ -438,6 +438,14 @@ def quantisation(h):
     h.one_node("dynamic_quantize_empty", "DynamicQuantizeLinear", "*", [("A", [0])], outputs=("y", "s", "z"))
     h.one_node("matmul_integer_zero", "MatMulInteger", "n: MatMulInteger", [("A", [2, 3], U8), ("B", [3, 2], I8)],
                [const("z", [1, 2, 3, 4, 5], np.uint8)])
+    experts = node("QMoE", ["x", "r", "w1", "s1", "", "w2", "s2"], ["y"], name="n", domain="com.microsoft", k=1,
+                   expert_weight_bits=8)
+    for hidden, inner in ((0, 4), (4, 0), (0, 0)):
+        tensors = [const("w1", np.zeros([2, inner, hidden]), np.uint8), const("s1", np.ones([2, inner]), np.float32),
+                   const("w2", np.zeros([2, hidden, inner]), np.uint8), const("s2", np.ones([2, hidden]), np.float32)]
+        h.case(f"experts_{hidden}_{inner}",
+               h.make([experts], [h.info("x", [2, hidden]), h.info("r", [2, 2])], [h.info("y", None)], tensors,
+                      opsets=(("", 21), ("com.microsoft", 1))), "*")
     h.one_node("conv_integer_zero", "ConvInteger", "n: ConvInteger", [("A", [1, 1, 3, 3], U8), ("B", [1, 1, 2, 2], U8)],
                [const("z", 1, np.int8)])
 

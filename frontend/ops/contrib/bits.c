@@ -7,7 +7,7 @@ status contrib_unpack(const onnx_node *n, int64_t bits, const literal *packed, c
                       int64_t count, hlo_value *out) {
   int64_t per_byte = 8 / bits, bytes = (count + per_byte - 1) / per_byte;
   int64_t have = shape_elements(&packed->shape);
-  CHECK_THAT(have / rows == bytes && have % rows == 0, STATUS_INVALID_MODEL,
+  CHECK_THAT(rows ? have / rows == bytes && have % rows == 0 : have == 0, STATUS_INVALID_MODEL,
              "%s is %s; %" PRId64 " lists of %" PRId64 " numbers of %" PRId64 " bits are needed", what,
              SHAPE_STR(NULL, &packed->shape), rows, count, bits);
   dtype type = bits == 2 ? DTYPE_U2 : bits == 4 ? DTYPE_U4 : DTYPE_U8;

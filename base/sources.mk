@@ -8,6 +8,7 @@ base_sources = \
 	base/dim/dim_nodes.c \
 	base/dim/dim_text.c \
 	base/dim/guard.c \
+	base/dynamic_library.c \
 	base/file.c \
 	base/hash.c \
 	base/headroom.c \
@@ -32,6 +33,7 @@ base_files = \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
 	base/dim/guard.h \
+	base/dynamic_library.h \
 	base/file.h \
 	base/hash.h \
 	base/headroom.h \

@@ -8,8 +8,8 @@
 #include <pthread.h>
 #include <stdatomic.h>
 #include <stdio.h>
-#include <string.h>
 
+#include "base/dynamic_library.h"
 #include "base/headroom.h"
 #include "base/machine/machine.h"
 
@@ -19,17 +19,11 @@ static char library_name[64];
 
 static status find_functions(void *library) {
 #define ONEDNN_FUNCTION(name) {"dnnl_" #name, offsetof(onednn_library, name)},
-  static const struct {
-    const char *name;
-    size_t offset;
-  } functions[] = {
+  static const dynamic_function functions[] = {
 #include "backend_cpu/runtime/onednn_functions.def"
   };
-  for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
-    void *address = dlsym(library, functions[k].name);
-    CHECK_THAT(address, STATUS_UNSUPPORTED, "oneDNN has no function %s", functions[k].name);
-    memcpy((char *)&onednn + functions[k].offset, &address, sizeof address);
-  }
+  const char *missing = dynamic_library_find(library, sizeof functions / sizeof *functions, functions, &onednn);
+  CHECK_THAT(!missing, STATUS_UNSUPPORTED, "oneDNN has no function %s", missing);
   /* A library that was built without OpenMP has no threads of its own that would have to be limited. */
   *(void **)&onednn.omp_get_max_threads = dlsym(library, "omp_get_max_threads");
   *(void **)&onednn.omp_set_num_threads = dlsym(library, "omp_set_num_threads");

@@ -11,6 +11,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/dynamic_library.h"
+
 static const char variable[] = "ONNX_XLA_CUDA_DRIVER";
 
 /* The process that was the first to use the driver, or 0 if none has used it.  It is set before the lock is taken, so
@@ -32,18 +34,12 @@ status cuda_driver_check_process(void) {
 
 static status find_functions(void *library, const char *path, cuda_driver *out) {
 #define CUDA_FUNCTION(name, parameters) {#name, offsetof(cuda_driver, name)},
-  static const struct {
-    const char *name;
-    size_t offset;
-  } functions[] = {
+  static const dynamic_function functions[] = {
 #include "backend_gpu/runtime/cuda_functions.def"
   };
-  for (size_t k = 0; k < sizeof functions / sizeof *functions; k++) {
-    void *address = dlsym(library, functions[k].name);
-    CHECK_THAT(address, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
-               "the driver of CUDA, %s, has no function %s: it is too old", path, functions[k].name);
-    memcpy((char *)out + functions[k].offset, &address, sizeof address);
-  }
+  const char *missing = dynamic_library_find(library, sizeof functions / sizeof *functions, functions, out);
+  CHECK_THAT(!missing, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
+             "the driver of CUDA, %s, has no function %s: it is too old", path, missing);
   return NULL;
 }
 

@@ -49,12 +49,6 @@ static LLVMValueRef remainder_of(const depthwise *g, LLVMValueRef x, int64_t n) 
   return n == 1 ? number(g, 0) : emit_opaque(g->ir, LLVMBuildURem(g->ir->builder, x, number(g, n), ""));
 }
 
-/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
-static LLVMValueRef divide_up(const depthwise *g, LLVMValueRef n, int64_t by) {
-  LLVMValueRef positive = emit_intrinsic2(g->ir, "llvm.smax", n, number(g, 0));
-  return by == 1 ? positive : quotient(g, add(g, positive, number(g, by - 1)), by);
-}
-
 static LLVMValueRef at_most(const depthwise *g, LLVMValueRef x, int64_t n) {
   return emit_intrinsic2(g->ir, "llvm.smin", x, number(g, n));
 }
@@ -201,11 +195,12 @@ static void find_taps(const depthwise *g, row *r) {
   r->from = number(g, 0);
   r->to = number(g, p->taps[0]);
   if (p->low[0] > 0) {
-    r->from = at_most(g, divide_up(g, LLVMBuildNeg(g->ir->builder, first, ""), p->dilation[0]), p->taps[0]);
+    LLVMValueRef before = LLVMBuildNeg(g->ir->builder, first, "");
+    r->from = depthwise_taps_before(g->ir, before, p->dilation[0], number(g, p->taps[0]));
   }
   if (!constant || last >= p->in[0]) {
     LLVMValueRef left = LLVMBuildSub(g->ir->builder, size(g, p->in[0]), first, "");
-    r->to = at_most(g, divide_up(g, left, p->dilation[0]), p->taps[0]);
+    r->to = depthwise_taps_before(g->ir, left, p->dilation[0], number(g, p->taps[0]));
   }
   LLVMValueRef line = add(g, times(g, r->image, p->in[0]), first);
   line = times(g, line, dim_mul(table(g), p->in[1], p->channels));
@@ -248,16 +243,16 @@ static LLVMValueRef write_epilogue(depthwise *g) {
   emit_writer_enter(&g->w, "epilogue", DEPTHWISE_EPILOGUE_TYPES, &outer);
   LLVMGetParams(g->ir->function, p);
   g->tile = p[DEPTHWISE_EPILOGUE_TILE];
-  emit_loop_begin(g->ir, &positions, zero, p[DEPTHWISE_EPILOGUE_POSITIONS], 1, true, 0, NULL);
-  const position at = {p[DEPTHWISE_EPILOGUE_IMAGE], p[DEPTHWISE_EPILOGUE_ROW],
-                       add(g, p[DEPTHWISE_EPILOGUE_PLACE], positions.iv)};
-  LLVMValueRef first = LLVMBuildNSWMul(g->ir->builder, positions.iv, p[DEPTHWISE_EPILOGUE_VECTORS], "");
   emit_loop_begin(g->ir, &vectors, zero, p[DEPTHWISE_EPILOGUE_VECTORS], 1, true, 0, NULL);
   LLVMValueRef vector = add(g, p[DEPTHWISE_EPILOGUE_VECTOR], vectors.iv);
   LLVMValueRef channel = depthwise_channel(g->ir, vector, g->code.lanes, number(g, g->p.channels));
-  finish_vector(g, &at, channel, load_sum(g, add(g, first, vectors.iv)));
-  emit_loop_end(g->ir, &vectors, NULL);
+  LLVMValueRef first = scaled(g, vectors.iv, depthwise_room_positions(g->p.width));
+  emit_loop_begin(g->ir, &positions, zero, p[DEPTHWISE_EPILOGUE_POSITIONS], 1, true, 0, NULL);
+  const position at = {p[DEPTHWISE_EPILOGUE_IMAGE], p[DEPTHWISE_EPILOGUE_ROW],
+                       add(g, p[DEPTHWISE_EPILOGUE_PLACE], positions.iv)};
+  finish_vector(g, &at, channel, load_sum(g, add(g, first, positions.iv)));
   emit_loop_end(g->ir, &positions, NULL);
+  emit_loop_end(g->ir, &vectors, NULL);
   g->tile = tile;
   return emit_writer_leave(&g->w, &outer);
 }
@@ -303,13 +298,11 @@ static void write_any_length(depthwise *g, uint32_t x) {
   emit_put_size(&record, DEPTHWISE_OUT_COLUMNS, p->out[1]);
   emit_put_number(&record, DEPTHWISE_TAP_ROWS, p->taps[0]);
   emit_put_number(&record, DEPTHWISE_ROW_STRIDE, p->strides[0]);
-  emit_put_number(&record, DEPTHWISE_ROW_DILATION, p->dilation[0]);
   emit_put_number(&record, DEPTHWISE_LOW_ROWS, p->low[0]);
   emit_put_number(&record, DEPTHWISE_LOW_COLUMNS, p->low[1]);
-  emit_put_number(&record, DEPTHWISE_OVERLAPS, g->overlaps);
   put_grid(g, &record);
   int64_t bytes = g->code.lanes * (int64_t)dtype_bytes(emit_compute_type(g->code.type));
-  emit_shared_kernel_write(&record, &depthwise_steps, p->width * p->vectors * bytes);
+  emit_shared_kernel_write(&record, &depthwise_steps, depthwise_room_positions(p->width) * p->vectors * bytes);
 }
 
 /* --- the kernel --- */
@@ -374,7 +367,8 @@ status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i
                              .group = g->p.group,
                              .taps = g->p.taps[1],
                              .stride = g->p.strides[1],
-                             .dilation = g->p.dilation[1]};
+                             .dilation = g->p.dilation[1],
+                             .row_dilation = g->p.dilation[0]};
   TRY(emit_writer_begin(&g->w, m, name, i, options, 0, info));
   g->ir = g->w.e.w;
   g->overlaps = true;

@@ -18,6 +18,7 @@ typedef struct depthwise_code {
   dtype type, input; /* as in emit_depthwise */
   int64_t group;
   int64_t taps, stride, dilation; /* those along a row */
+  int64_t row_dilation;           /* the distance of two rows of taps in rows of the input */
   int lanes, vectors;
 } depthwise_code;
 
@@ -34,7 +35,10 @@ typedef struct depthwise_tile {
    * tap k of position p reads column p * stride + k * dilation - low. */
   bool inside;
   int64_t first, low, in;
-  LLVMValueRef from, to; /* if `from` is not NULL, the tile is one position, of which taps [from, to) are inside */
+  /* If `columns` is not NULL, it is the number of columns of the input and `column` the one at which `line` is, which
+   * may be negative; columns outside of the input are left out by tests in the code, and the four members above say
+   * nothing. */
+  LLVMValueRef column, columns;
 } depthwise_tile;
 
 LLVMTypeRef depthwise_sums_type(const emit_ir *w, const depthwise_code *c);
@@ -43,6 +47,10 @@ LLVMTypeRef depthwise_sums_type(const emit_ir *w, const depthwise_code *c);
  * sums[i * vectors + v]. */
 void depthwise_add_rows(const emit_ir *w, const depthwise_code *c, const depthwise_tile *t, LLVMValueRef from,
                         LLVMValueRef to, LLVMValueRef *sums);
+
+/* Returns how many of `taps` taps lie before element `distance`, where the first tap is element 0 and the taps are
+ * `dilation` elements apart; 0 if `distance` is negative. */
+LLVMValueRef depthwise_taps_before(const emit_ir *w, LLVMValueRef distance, int64_t dilation, LLVMValueRef taps);
 
 /* Returns the address of element `at` after `base`.  It may lie outside of the array if nothing is read there. */
 LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLVMValueRef at);
@@ -53,19 +61,22 @@ LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLV
  *
  *     void f(record, image, row_from, row_to, vector)
  *
- * A row has two kinds of tiles: tiles of `width` positions, whose taps are all inside of the input, and for all other
- * positions tiles of one position, whose taps are a loop.  For each tile, the function stores the sums, position by
- * position, and calls the kernel's epilogue:
+ * A row is divided into tiles of `width` positions, of which the last may reach beyond the row's end.  Tiles whose taps
+ * are not all inside of the input have code of their own, which tests each column.  The function stores the sums of some
+ * tiles, those of depthwise_room_positions(width) positions for each vector, and then calls the kernel's epilogue:
  *
  *     void epilogue(buffers, args, tile, image, row, place, positions, vector, vectors)
  *
- * for `positions` positions from `place` on and `vectors` vectors of channels from number `vector` on. */
+ * for the `positions` positions of the row from `place` on and `vectors` vectors of channels from number `vector` on. */
 typedef struct depthwise_rows {
   depthwise_code code;
   int64_t width;
 } depthwise_rows;
 
-/* The entries of the record (shared_kernel.h), whose room is the tile. */
+/* Returns the number of positions whose sums the room holds if tiles have `width` positions. */
+static inline int64_t depthwise_room_positions(int64_t width) { return 4 * width; }
+
+/* The entries of the record (shared_kernel.h), whose room is for the tiles. */
 enum {
   DEPTHWISE_EPILOGUE = EMIT_RECORD_HEAD,
   DEPTHWISE_X,
@@ -76,10 +87,8 @@ enum {
   DEPTHWISE_OUT_COLUMNS,
   DEPTHWISE_TAP_ROWS,
   DEPTHWISE_ROW_STRIDE,
-  DEPTHWISE_ROW_DILATION,
   DEPTHWISE_LOW_ROWS,
   DEPTHWISE_LOW_COLUMNS,
-  DEPTHWISE_OVERLAPS, /* 1 if elements of results may be computed twice, otherwise 0 */
   /* The grid is images, parts of the rows, and blocks of vectors of channels (innermost): the number of blocks, that of
    * the large ones, which come first, and the vectors of a large block, of which the others have one less; the number
    * of parts, and of rows; the functions for large blocks and for the others. */

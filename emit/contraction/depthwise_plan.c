@@ -1,5 +1,4 @@
 /* depthwise_plan.c - geometry, tiles and packed weights of depthwise.h's convolutions. */
-#include <math.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -128,16 +127,6 @@ static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
   return min_i64(d->out[0], max_i64(min_i64(wanted, d->out[0] / fewest_rows), threads));
 }
 
-/* Returns the likely number of positions in a row that are divided into tiles: all of them, or if lengths are
- * arguments, those whose taps are all inside of the input. */
-static int64_t likely_positions(const dim_table *dims, const emit_depthwise *d) {
-  if (emit_depthwise_has_runs(d)) {
-    return d->out[1];
-  }
-  double reach = (double)((d->taps[1] - 1) * d->dilation[1]), in = emit_likely_size(dims, d->in[1]) - reach;
-  return (int64_t)fmax(fmin(emit_likely_size(dims, d->out[1]), ceil(in / (double)d->strides[1])), 1);
-}
-
 int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vectors) {
   /* The registers for input vectors, and the most registers for the weights of one vector of channels. */
   enum { INPUTS = 3, WEIGHTS = 5 };
@@ -145,10 +134,10 @@ int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vec
 }
 
 /* Returns the width of tiles for rows whose length is an argument and likely to be n: a power of two, so that few
- * functions serve all convolutions. */
-static int64_t usual_width(int64_t n, int64_t most) {
+ * functions serve all convolutions.  One tile for a whole row is best, even if positions of it are not needed. */
+static int64_t usual_width(double n, int64_t most) {
   int64_t width = 1;
-  while (2 * width <= min_i64(n, most)) {
+  while (2 * width <= most && (double)width < n) {
     width *= 2;
   }
   return width;
@@ -163,14 +152,14 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
   while (d->lanes > d->channels) {
     d->lanes /= 2;
   }
-  int64_t positions = likely_positions(dims, d);
-  int64_t most = min_i64(depthwise_most_positions(t, d->taps[1], vectors), positions);
+  int64_t most = depthwise_most_positions(t, d->taps[1], vectors);
   d->vectors = vectors;
   if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
     return false;
   }
   bool has_runs = emit_depthwise_has_runs(d);
-  d->width = has_runs ? even_width(positions, most) : usual_width(positions, most);
+  d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
+                      : usual_width(emit_likely_size(dims, d->out[1]), most);
   d->parts = choose_parts(d, threads);
   int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
   return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;

@@ -22,94 +22,77 @@ static LLVMValueRef pointer_of(const writing *g, int entry) {
   return emit_record_pointer(g->w, g->parameters[ROWS_RECORD], entry);
 }
 
-/* Returns n / by, rounded up, or 0 if n is negative; by > 0. */
-static LLVMValueRef divide_up(const writing *g, LLVMValueRef n, LLVMValueRef by) {
-  LLVMValueRef up = emit_add(g->w, emit_greater(g->w, n, emit_i64(g->w, 0)), emit_sub(g->w, by, emit_i64(g->w, 1)));
-  return emit_div(g->w, up, by);
-}
-
-/* Returns how many of `taps` taps lie before element `distance`, where the first tap is element 0 and the taps are
- * `dilation` elements apart; 0 if `distance` is negative. */
-static LLVMValueRef taps_before(const writing *g, LLVMValueRef distance, LLVMValueRef dilation, LLVMValueRef taps) {
-  return emit_lesser(g->w, divide_up(g, distance, dilation), taps);
-}
-
 /* --- tiles --- */
 
-/* Returns the column of the input that the first tap of a position reads; it may be padding. */
-static LLVMValueRef column_of(const writing *g, LLVMValueRef place) {
-  return emit_sub(g->w, emit_times(g->w, place, g->rows->code.stride), number_of(g, DEPTHWISE_LOW_COLUMNS));
-}
-
-/* Writes the sums of a tile that begins at `place`, and the call of the epilogue. */
-static void write_tile(const writing *g, depthwise_tile *t, LLVMValueRef place, LLVMValueRef column) {
+/* Writes the sums of a tile that reads the input from `column` on to `memory`.  All its taps are `inside` of the input,
+ * or else the code tests each column. */
+static void write_sums(const writing *g, LLVMValueRef column, LLVMValueRef memory, bool inside) {
   const depthwise_code *c = &g->rows->code;
   const emit_ir *w = g->w;
-  LLVMValueRef sums[EMIT_GEMM_SUMS], tile = pointer_of(g, EMIT_RECORD_ROOM);
-  t->line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t->channels));
-  depthwise_add_rows(w, c, t, g->from, g->to, sums);
-  for (int64_t k = 0; k < t->width * c->vectors; k++) {
-    LLVMValueRef at = emit_i64(w, k);
-    LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, c), tile, &at, 1, "");
-    LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], to), 64 < c->lanes * 4 ? 64 : (unsigned)c->lanes * 4);
-  }
-  LLVMValueRef arguments[DEPTHWISE_EPILOGUE_PARAMETERS] = {pointer_of(g, EMIT_RECORD_BUFFERS),
-                                                           pointer_of(g, EMIT_RECORD_ARGS),
-                                                           tile,
-                                                           g->parameters[ROWS_IMAGE],
-                                                           g->row,
-                                                           place,
-                                                           emit_i64(w, t->width),
-                                                           g->parameters[ROWS_VECTOR],
-                                                           emit_i64(w, c->vectors)};
-  emit_call_typed(w, pointer_of(g, DEPTHWISE_EPILOGUE), DEPTHWISE_EPILOGUE_TYPES, arguments);
-}
-
-/* Writes a tile all of whose taps are inside of the input. */
-static void write_inside(const writing *g, LLVMValueRef place) {
+  LLVMValueRef sums[EMIT_GEMM_SUMS];
   depthwise_tile t = g->tile;
   t.width = g->rows->width;
-  t.inside = true;
-  write_tile(g, &t, place, column_of(g, place));
+  t.inside = inside;
+  t.column = column;
+  t.columns = inside ? NULL : number_of(g, DEPTHWISE_IN_COLUMNS);
+  t.line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t.channels));
+  depthwise_add_rows(w, c, &t, g->from, g->to, sums);
+  for (int64_t k = 0; k < t.width * c->vectors; k++) {
+    LLVMValueRef at = emit_i64(w, k % c->vectors * depthwise_room_positions(t.width) + k / c->vectors);
+    LLVMValueRef to = LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, c), memory, &at, 1, "");
+    LLVMSetAlignment(LLVMBuildStore(w->builder, sums[k], to), 64 < c->lanes * 4 ? 64 : (unsigned)c->lanes * 4);
+  }
 }
 
-/* Writes one position that may read padding: only the taps along the row that are inside of the input are added up. */
-static void write_position(const writing *g, LLVMValueRef place) {
+/* Writes the sums of the tile that begins at `place` to `memory`. */
+static void write_tile(const writing *g, LLVMValueRef place, LLVMValueRef memory) {
+  const emit_ir *w = g->w;
   const depthwise_code *c = &g->rows->code;
-  depthwise_tile t = g->tile;
-  LLVMValueRef column = column_of(g, place), dilation = emit_i64(g->w, c->dilation), taps = emit_i64(g->w, c->taps);
-  t.width = 1;
-  t.from = taps_before(g, LLVMBuildNeg(g->w->builder, column, ""), dilation, taps);
-  t.to = taps_before(g, emit_sub(g->w, number_of(g, DEPTHWISE_IN_COLUMNS), column), dilation, taps);
-  write_tile(g, &t, place, column);
+  const int64_t reach = (g->rows->width - 1) * c->stride + (c->taps - 1) * c->dilation;
+  LLVMValueRef column = emit_sub(w, emit_times(w, place, c->stride), number_of(g, DEPTHWISE_LOW_COLUMNS));
+  LLVMValueRef last = emit_add(w, column, emit_i64(w, reach)), columns = number_of(g, DEPTHWISE_IN_COLUMNS);
+  LLVMValueRef is_inside = LLVMBuildAnd(w->builder, emit_icmp(w, LLVMIntSGE, column, emit_i64(w, 0)),
+                                        emit_icmp(w, LLVMIntSLT, last, columns), "");
+  LLVMBasicBlockRef kinds[] = {emit_block(w, "edge"), emit_block(w, "inside")}, end = emit_block(w, "end");
+  LLVMBuildCondBr(w->builder, is_inside, kinds[1], kinds[0]);
+  for (int inside = 0; inside < 2; inside++) {
+    LLVMPositionBuilderAtEnd(w->builder, kinds[inside]);
+    write_sums(g, column, memory, inside);
+    LLVMBuildBr(w->builder, end);
+  }
+  LLVMPositionBuilderAtEnd(w->builder, end);
 }
 
 /* --- rows --- */
 
-/* Writes a row: tiles of positions [first, last), all of whose taps are inside of the input, then the other positions
- * one by one.  The last tile may overlap the tile before it, unless a result overwrites an operand. */
+/* Writes the call of the epilogue for `positions` positions from `place` on. */
+static void write_epilogue_call(const writing *g, LLVMValueRef place, LLVMValueRef positions) {
+  LLVMValueRef arguments[DEPTHWISE_EPILOGUE_PARAMETERS] = {pointer_of(g, EMIT_RECORD_BUFFERS),
+                                                           pointer_of(g, EMIT_RECORD_ARGS),
+                                                           pointer_of(g, EMIT_RECORD_ROOM),
+                                                           g->parameters[ROWS_IMAGE],
+                                                           g->row,
+                                                           place,
+                                                           positions,
+                                                           g->parameters[ROWS_VECTOR],
+                                                           emit_i64(g->w, g->rows->code.vectors)};
+  emit_call_typed(g->w, pointer_of(g, DEPTHWISE_EPILOGUE), DEPTHWISE_EPILOGUE_TYPES, arguments);
+}
+
+/* Writes a row as tiles, and the call of the epilogue for as many of them as there is room for. */
 static void write_row(const writing *g) {
   const emit_ir *w = g->w;
-  const depthwise_code *c = &g->rows->code;
-  LLVMValueRef n = number_of(g, DEPTHWISE_OUT_COLUMNS), low = number_of(g, DEPTHWISE_LOW_COLUMNS),
-               zero = emit_i64(w, 0);
-  LLVMValueRef stride = emit_i64(w, c->stride), width = emit_i64(w, g->rows->width);
-  LLVMValueRef first = emit_lesser(w, divide_up(g, low, stride), n);
-  LLVMValueRef room = emit_add(w, number_of(g, DEPTHWISE_IN_COLUMNS), low);
-  room = emit_add(w, room, emit_i64(w, -(c->taps - 1) * c->dilation));
-  LLVMValueRef last = emit_greater(w, first, emit_lesser(w, divide_up(g, room, stride), n));
-  LLVMValueRef tiles = emit_div(w, emit_sub(w, last, first), width), whole = emit_mul(w, tiles, width);
-  /* With overlapping tiles, there is one more if positions are left and there is a whole tile before them. */
-  LLVMValueRef more = emit_icmp(w, LLVMIntSGT, emit_mul(w, number_of(g, DEPTHWISE_OVERLAPS), tiles), zero);
-  LLVMValueRef end = emit_select(w, more, last, emit_add(w, first, whole));
-  emit_loop l;
-  emit_loop_begin(w, &l, first, end, g->rows->width, false, 0, NULL);
-  write_inside(g, emit_lesser(w, l.iv, emit_sub(w, end, width)));
-  emit_loop_end(w, &l, NULL);
-  LLVMValueRef gap = emit_sub(w, end, first);
-  emit_loop_begin(w, &l, zero, emit_sub(w, n, gap), 1, false, 0, NULL);
-  LLVMValueRef before = emit_icmp(w, LLVMIntSLT, l.iv, first);
-  write_position(g, emit_opaque(w, emit_add(w, l.iv, emit_select(w, before, zero, gap))));
+  const int64_t width = g->rows->width, most = depthwise_room_positions(width);
+  LLVMValueRef n = number_of(g, DEPTHWISE_OUT_COLUMNS);
+  emit_loop l, tiles;
+  emit_loop_begin(w, &l, emit_i64(w, 0), n, most, false, 0, NULL);
+  LLVMValueRef positions = emit_lesser(w, emit_i64(w, most), emit_sub(w, n, l.iv));
+  emit_loop_begin(w, &tiles, emit_i64(w, 0), positions, width, true, 0, NULL);
+  write_tile(g, emit_add(w, l.iv, tiles.iv),
+             LLVMBuildInBoundsGEP2(w->builder, depthwise_sums_type(w, &g->rows->code), pointer_of(g, EMIT_RECORD_ROOM),
+                                   &tiles.iv, 1, ""));
+  emit_loop_end(w, &tiles, NULL);
+  write_epilogue_call(g, l.iv, positions);
   emit_loop_end(w, &l, NULL);
 }
 
@@ -117,15 +100,15 @@ static void write_row(const writing *g) {
 static void find_taps(writing *g) {
   const emit_ir *w = g->w;
   LLVMValueRef rows = number_of(g, DEPTHWISE_IN_ROWS), taps = number_of(g, DEPTHWISE_TAP_ROWS);
-  LLVMValueRef dilation = number_of(g, DEPTHWISE_ROW_DILATION);
+  const int64_t dilation = g->rows->code.row_dilation;
   LLVMValueRef first =
       emit_sub(w, emit_mul(w, g->row, number_of(g, DEPTHWISE_ROW_STRIDE)), number_of(g, DEPTHWISE_LOW_ROWS));
-  g->from = taps_before(g, LLVMBuildNeg(w->builder, first, ""), dilation, taps);
-  g->to = taps_before(g, emit_sub(w, rows, first), dilation, taps);
+  g->from = depthwise_taps_before(w, LLVMBuildNeg(w->builder, first, ""), dilation, taps);
+  g->to = depthwise_taps_before(w, emit_sub(w, rows, first), dilation, taps);
   LLVMValueRef line = emit_mul(w, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.channels);
   first = emit_add(w, emit_mul(w, g->parameters[ROWS_IMAGE], rows), first);
   g->line = depthwise_address(w, g->rows->code.input, pointer_of(g, DEPTHWISE_X), emit_mul(w, first, line));
-  g->tile.line_distance = emit_mul(w, dilation, line);
+  g->tile.line_distance = emit_times(w, line, dilation);
 }
 
 static void write_body(emit_ir *w, const void *data) {
@@ -153,9 +136,9 @@ static void write_body(emit_ir *w, const void *data) {
 
 emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows) {
   const depthwise_code *c = &rows->code;
-  const char *name = arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%d_k%d_s%d_d%d", (int)rows->width, c->vectors,
+  const char *name = arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%d_k%d_s%d_d%dx%d", (int)rows->width, c->vectors,
                                   c->lanes, dtype_name(c->type), dtype_name(c->input), (int)c->group, (int)c->taps,
-                                  (int)c->stride, (int)c->dilation);
+                                  (int)c->stride, (int)c->row_dilation, (int)c->dilation);
   return (emit_shared){name, ROWS_TYPES, write_body, rows};
 }
 

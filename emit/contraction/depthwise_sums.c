@@ -1,5 +1,8 @@
 /* depthwise_sums.c - the sums of products of a tile of depthwise.h's convolutions. */
 #include "emit/contraction/depthwise_internal.h"
+
+#include <string.h>
+
 #include "emit/llvm/number.h"
 #include "emit/llvm/arithmetic.h"
 
@@ -12,6 +15,14 @@ typedef struct summing {
 /* The address may lie outside of the array, so the GEP is not inbounds. */
 LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLVMValueRef at) {
   return LLVMBuildGEP2(w->builder, emit_memory_type(w, t), base, &at, 1, "");
+}
+
+LLVMValueRef depthwise_taps_before(const emit_ir *w, LLVMValueRef distance, int64_t dilation, LLVMValueRef taps) {
+  LLVMValueRef n = emit_greater(w, distance, emit_i64(w, 0));
+  if (dilation > 1) {
+    n = emit_opaque(w, emit_div(w, emit_add(w, n, emit_i64(w, dilation - 1)), emit_i64(w, dilation)));
+  }
+  return emit_lesser(w, n, taps);
 }
 
 LLVMTypeRef depthwise_sums_type(const emit_ir *w, const depthwise_code *c) {
@@ -47,7 +58,7 @@ static bool reads(const summing *s, int64_t i, int64_t k, int64_t column) {
   const depthwise_code *c = s->code;
   const depthwise_tile *t = s->tile;
   int64_t at = (t->first + i) * c->stride - t->low + k * c->dilation;
-  return i * c->stride + k * c->dilation == column && (t->inside || (at >= 0 && at < t->in));
+  return i * c->stride + k * c->dilation == column && (t->inside || t->columns || (at >= 0 && at < t->in));
 }
 
 /* Returns a vector in which all lanes of a group have element j of that group of x. */
@@ -78,23 +89,26 @@ static void add_column(const summing *s, LLVMValueRef from, int64_t column, int6
   }
 }
 
-/* Adds the products of one position with taps [from, to) of the tile, for channel j of each group, to the sums. */
-static void add_taps(const summing *s, LLVMValueRef weights, LLVMValueRef line, int64_t j, LLVMValueRef *sums) {
+/* Adds the products of one input column as add_column does, if the column is inside of the input's row, whose length is
+ * an argument. */
+static void add_column_inside(const summing *s, LLVMValueRef from, int64_t column, int64_t j,
+                              LLVMValueRef weights[][EMIT_GEMM_VECTORS], LLVMValueRef *sums) {
   const emit_ir *w = s->ir;
-  const depthwise_code *c = s->code;
-  emit_loop l;
-  emit_loop_begin(w, &l, s->tile->from, s->tile->to, 1, false, c->vectors, sums);
-  LLVMValueRef at = LLVMBuildNSWMul(w->builder, l.iv, times_channels(s, c->group), "");
-  at = emit_add(w, at, times_channels(s, j));
-  LLVMValueRef column = LLVMBuildNSWMul(w->builder, l.iv, times_channels(s, c->dilation), "");
-  for (int v = 0; v < c->vectors; v++) {
-    LLVMValueRef weight = load_channels(s, c->type, depthwise_address(w, c->type, weights, at), v);
-    LLVMValueRef x = load_channels(s, c->input, depthwise_address(w, c->input, line, column), v);
-    sums[v] = emit_fma(w, spread(s, x, j), weight, l.carried[v]);
-  }
-  emit_loop_end(w, &l, sums);
-  for (int v = 0; v < c->vectors; v++) {
-    sums[v] = l.carried[v];
+  LLVMValueRef before[EMIT_GEMM_SUMS], at = emit_add(w, s->tile->column, emit_i64(w, column));
+  const int n = (int)s->tile->width * s->code->vectors;
+  LLVMBasicBlockRef blocks[2] = {LLVMGetInsertBlock(w->builder), emit_block(w, "column")}, next = emit_block(w, "next");
+  LLVMBuildCondBr(w->builder, emit_icmp(w, LLVMIntULT, at, s->tile->columns), blocks[1], next);
+  LLVMPositionBuilderAtEnd(w->builder, blocks[1]);
+  memcpy(before, sums, (size_t)n * sizeof *sums);
+  add_column(s, from, column, j, weights, sums);
+  LLVMBuildBr(w->builder, next);
+  LLVMPositionBuilderAtEnd(w->builder, next);
+  for (int k = 0; k < n; k++) {
+    LLVMValueRef values[2] = {before[k], sums[k]};
+    if (values[0] != values[1]) {
+      sums[k] = LLVMBuildPhi(w->builder, LLVMTypeOf(values[0]), "");
+      LLVMAddIncoming(sums[k], values, blocks, 2);
+    }
   }
 }
 
@@ -113,8 +127,10 @@ static void add_columns(const summing *s, LLVMValueRef taps, LLVMValueRef line, 
     from = depthwise_address(s->ir, c->type, from, times_channels(s, c->group));
   }
   from = line;
+  void (*add)(const summing *, LLVMValueRef, int64_t, int64_t, LLVMValueRef[][EMIT_GEMM_VECTORS], LLVMValueRef *) =
+      s->tile->columns ? add_column_inside : add_column;
   for (int64_t column = 0; column <= last; column++) {
-    add_column(s, from, column, j, weights, sums);
+    add(s, from, column, j, weights, sums);
     from = depthwise_address(s->ir, c->input, from, s->tile->channels);
   }
 }
@@ -128,11 +144,7 @@ static void add_row(const summing *s, LLVMValueRef tap, LLVMValueRef *sums) {
   LLVMValueRef taps = depthwise_address(w, c->type, t->taps, offset);
   LLVMValueRef line = depthwise_address(w, c->input, t->line, LLVMBuildNSWMul(w->builder, tap, t->line_distance, ""));
   for (int64_t j = 0; j < c->group; j++) {
-    if (t->from) {
-      add_taps(s, taps, line, j, sums);
-    } else {
-      add_columns(s, taps, line, j, sums);
-    }
+    add_columns(s, taps, line, j, sums);
   }
 }
 

@@ -1,4 +1,5 @@
 /* depthwise_plan.c - geometry, tiles and packed weights of depthwise.h's convolutions. */
+#include <math.h>
 #include <string.h>
 
 #include "base/arith.h"
@@ -115,16 +116,16 @@ static int64_t even_width(int64_t n, int64_t most) {
   return emit_gemm_cut(n, (int)most).large;
 }
 
-/* Returns the number of parts into which the rows are divided for the threads.  Parts should not be small, since
- * each part reads again the input rows that it shares with the part above it.  If the number of rows is an argument,
- * parts may be empty. */
-static int64_t choose_parts(const emit_depthwise *d, uint32_t threads) {
-  const int64_t fewest_rows = 4;
-  int64_t wanted = threads > 1 ? 4 * (int64_t)threads : 1;
-  if (!dim_is_const(d->out[0])) {
-    return wanted;
-  }
-  return min_i64(d->out[0], max_i64(min_i64(wanted, d->out[0] / fewest_rows), threads));
+/* Returns the number of parts into which the likely rows are divided: for the threads, and such that the input rows that
+ * a part reads, which it reads for each block of channels, stay in a core's cache.  Parts should not be small, since each
+ * part reads again the input rows that it shares with the part above it.  If the number of rows is an argument, parts may
+ * be empty. */
+static int64_t choose_parts(const dim_table *dims, const emit_depthwise *d, const emit_target *t, uint32_t threads) {
+  const double fewest_rows = 4, rows = emit_likely_size(dims, d->out[0]);
+  double bytes = emit_likely_size(dims, d->in[0]) * emit_likely_size(dims, d->in[1]) *
+                 (double)(d->channels * (int64_t)dtype_bytes((dtype)d->input));
+  double wanted = fmax(threads > 1 ? 4 * threads : 1, ceil(bytes / (double)(t->l2_bytes / 2)));
+  return (int64_t)fmax(fmin(rows, fmax(fmin(wanted, floor(rows / fewest_rows)), threads)), 1);
 }
 
 int64_t depthwise_most_positions(const emit_target *t, int64_t taps, int64_t vectors) {
@@ -160,7 +161,7 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
   bool has_runs = emit_depthwise_has_runs(d);
   d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
                       : usual_width(emit_likely_size(dims, d->out[1]), most);
-  d->parts = choose_parts(d, threads);
+  d->parts = choose_parts(dims, d, t, threads);
   int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
   return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
 }

@@ -62,12 +62,13 @@ LLVMValueRef depthwise_address(const emit_ir *w, dtype t, LLVMValueRef base, LLV
  *     void f(record, image, row_from, row_to, vector)
  *
  * A row is divided into tiles of `width` positions, of which the last may reach beyond the row's end.  Tiles whose taps
- * are not all inside of the input have code of their own, which tests each column.  The function stores the sums of some
- * tiles, those of depthwise_room_positions(width) positions for each vector, and then calls the kernel's epilogue:
+ * are not all inside of the input have code of their own, which tests each column.  The function stores the sums of
+ * some tiles, those of depthwise_room_positions(width) positions for each vector, and then calls the kernel's epilogue:
  *
  *     void epilogue(buffers, args, tile, image, row, place, positions, vector, vectors)
  *
- * for the `positions` positions of the row from `place` on and `vectors` vectors of channels from number `vector` on. */
+ * for the `positions` positions of the row from `place` on and `vectors` vectors of channels from number `vector` on.
+ */
 typedef struct depthwise_rows {
   depthwise_code code;
   int64_t width;

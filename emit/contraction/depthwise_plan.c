@@ -116,10 +116,10 @@ static int64_t even_width(int64_t n, int64_t most) {
   return emit_gemm_cut(n, (int)most).large;
 }
 
-/* Returns the number of parts into which the likely rows are divided: for the threads, and such that the input rows that
- * a part reads, which it reads for each block of channels, stay in a core's cache.  Parts should not be small, since each
- * part reads again the input rows that it shares with the part above it.  If the number of rows is an argument, parts may
- * be empty. */
+/* Returns the number of parts into which the likely rows are divided: for the threads, and such that the input rows
+ * that a part reads, which it reads for each block of channels, stay in a core's cache.  Parts should not be small,
+ * since each part reads again the input rows that it shares with the part above it.  If the number of rows is an
+ * argument, parts may be empty. */
 static int64_t choose_parts(const dim_table *dims, const emit_depthwise *d, const emit_target *t, uint32_t threads) {
   const double fewest_rows = 4, rows = emit_likely_size(dims, d->out[0]);
   double bytes = emit_likely_size(dims, d->in[0]) * emit_likely_size(dims, d->in[1]) *
@@ -159,8 +159,8 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
     return false;
   }
   bool has_runs = emit_depthwise_has_runs(d);
-  d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
-                      : usual_width(emit_likely_size(dims, d->out[1]), most);
+  d->width =
+      has_runs ? even_width(d->out[1], min_i64(most, d->out[1])) : usual_width(emit_likely_size(dims, d->out[1]), most);
   d->parts = choose_parts(dims, d, t, threads);
   int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
   return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;

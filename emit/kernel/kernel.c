@@ -185,6 +185,21 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
   emit_store_roots(w, at);
 }
 
+/* Merges the innermost loop with the one around it if it is shorter than any vector and elements take math: lanes that
+ * are computed from scattered positions cost less than math on single elements.  Returns the number of loops. */
+static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
+  bool math = false;
+  for (uint32_t k = 0; k < w->n_results; k++) {
+    math = math || emit_takes_math(&w->e, w->roots[k]);
+  }
+  dim inner = extents[rank - 1];
+  if (rank == 1 || !math || !dim_is_const(inner) || inner == 1 || emit_choose_lanes(inner, w->e.wide) > 1) {
+    return rank;
+  }
+  extents[rank - 2] = dim_mul(w->e.x.sizes->table, extents[rank - 2], inner);
+  return rank - 1;
+}
+
 static void write_loops(emit_writer *w) {
   emit_dim_boundaries cuts = {0};
   bool rows = false, columns = false;
@@ -203,11 +218,12 @@ static void write_loops(emit_writer *w) {
   int rank = w->rows ? 1 + emit_loop_extents(x, &cuts, total / w->rows, extents + 1)
                      : emit_loop_extents(x, &cuts, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
-  dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
   if (w->e.w->target->execution == EMIT_BLOCKS) {
     emit_nest(w, rank, extents, emit_block_lanes(w, rank, extents), false, store_roots, NULL);
     return;
   }
+  rank = rows || columns || w->rows ? rank : merge_short_loop(w, rank, extents);
+  dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows                ? 1

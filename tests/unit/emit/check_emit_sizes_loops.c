@@ -1,5 +1,5 @@
 /* check_emit_sizes_loops.c - compares kernels that take sizes as arguments with the reference evaluator: gathers,
- * updates, scans and windows. */
+ * updates, scans and windows, and functions of interleaved columns. */
 #include "tests/unit/emit/sizes_case.h"
 
 enum { ROUNDS = 24 };
@@ -12,6 +12,28 @@ static void check_texts(const char *const *texts, size_t n) {
   sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
 }
 #define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
+
+/* --- functions of interleaved columns --- */
+
+static const char *const interleaved_texts[] = {
+    "(%x: f32[b,2,n]) {\n%t = transpose(%x) {permutation=[0,2,1]} : f32[b,n,2]\n%y = logistic(%t) : "
+    "f32[b,n,2]\nreturn %y\n}",
+    "(%x: f32[3,3,n,m], %y: f32[n,3,m,3]) {\n%t = transpose(%x) {permutation=[2,0,3,1]} : f32[n,3,m,3]\n%e = tanh(%t) "
+    ": f32[n,3,m,3]\n%z = add(%e, %y) : f32[n,3,m,3]\nreturn %z, %e\n}",
+    "(%x: f32[2,n]) {\n%t = transpose(%x) {permutation=[1,0]} : f32[n,2]\n%y = exponential(%t) : "
+    "f32[n,2]\nreturn %y\n}",
+};
+
+/* The last dimension is shorter than a vector, so vectors reach over several positions of the dimension before it. The
+ * functions have errors of at most 2 ULP (emit/llvm/math.h); the reference's are the C library's. */
+START_TEST(interleaved) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < sizeof interleaved_texts / sizeof *interleaved_texts; k++) {
+    sizes_add_text(&c, interleaved_texts[k])->tolerance = 0x1p-21;
+  }
+  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
+}
+END_TEST
 
 /* --- gathers and slices at computed positions --- */
 
@@ -173,6 +195,7 @@ int main(void) {
   TCase *t = tcase_create("emit-sizes-loops");
   tcase_add_checked_fixture(t, sizes_setup, sizes_teardown);
   tcase_set_timeout(t, 240);
+  tcase_add_test(t, interleaved);
   tcase_add_test(t, gathers);
   tcase_add_test(t, updates);
   tcase_add_test(t, scans);

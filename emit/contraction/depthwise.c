@@ -39,6 +39,8 @@ static LLVMValueRef times(const depthwise *g, LLVMValueRef x, dim d) {
   return dim_is_const(d) ? scaled(g, x, d) : LLVMBuildNSWMul(g->ir->builder, x, size(g, d), "");
 }
 
+static int64_t in_channels(const emit_depthwise *p) { return p->channels / p->multiplier; }
+
 static dim_table *table(const depthwise *g) { return g->w.e.x.sizes->table; }
 
 static LLVMValueRef quotient(const depthwise *g, LLVMValueRef x, int64_t n) {
@@ -165,7 +167,7 @@ static void write_tile(depthwise *g, const row *r, const emit_depthwise_run *run
   t.low = p->low[1];
   t.in = p->in[1];
   LLVMValueRef column = LLVMBuildSub(g->ir->builder, scaled(g, place, p->strides[1]), number(g, p->low[1]), "");
-  t.line = depthwise_address(g->ir, g->code.input, r->line, scaled(g, column, p->channels));
+  t.line = depthwise_address(g->ir, g->code.input, r->line, scaled(g, column, in_channels(p)));
   depthwise_add_rows(g->ir, &g->code, &t, r->from, r->to, sums);
   finish(g, r, &t, place, sums);
 }
@@ -203,7 +205,7 @@ static void find_taps(const depthwise *g, row *r) {
     r->to = depthwise_taps_before(g->ir, left, p->dilation[0], number(g, p->taps[0]));
   }
   LLVMValueRef line = add(g, times(g, r->image, p->in[0]), first);
-  line = times(g, line, dim_mul(table(g), p->in[1], p->channels));
+  line = times(g, line, dim_mul(table(g), p->in[1], in_channels(p)));
   r->line = depthwise_address(g->ir, g->code.input, g->x, line);
 }
 
@@ -216,7 +218,8 @@ static void write_rows(depthwise *g, const item *i, LLVMValueRef vector) {
   row r = {.image = i->image};
   r.tile.taps = g->weights;
   r.tile.channels = number(g, p->channels);
-  r.tile.line_distance = size(g, dim_mul(table(g), p->dilation[0] * p->channels, p->in[1]));
+  r.tile.in_channels = number(g, in_channels(p));
+  r.tile.line_distance = size(g, dim_mul(table(g), p->dilation[0] * in_channels(p), p->in[1]));
   for (int v = 0; v < g->code.vectors; v++) {
     LLVMValueRef number_of = add(g, vector, number(g, v));
     r.tile.channel[v] = p->channels % g->code.lanes
@@ -365,6 +368,7 @@ status emit_depthwise_write(emit_module *m, const char *name, const hlo_instr *i
   g->code = (depthwise_code){.type = (dtype)g->p.type,
                              .input = (dtype)g->p.input,
                              .group = g->p.group,
+                             .multiplier = g->p.multiplier,
                              .taps = g->p.taps[1],
                              .stride = g->p.strides[1],
                              .dilation = g->p.dilation[1],

@@ -1,6 +1,7 @@
-/* depthwise.h - depthwise convolutions with channels last: each output channel depends on one input channel.
- * Convolutions with small groups of as many input as output channels are included: a vector then holds several groups,
- * and each input channel in turn is broadcast to the lanes of its group.
+/* depthwise.h - depthwise convolutions with channels last: each output channel depends on one input channel, and each
+ * input channel has `multiplier` output channels.  Convolutions with small groups of as many input as output channels
+ * are included: a vector then holds several groups, and each input channel in turn is broadcast to the lanes of its
+ * group.
  *
  * Vectors run along the channels.  A tile of `width` positions of one row of the result by `vectors` vectors of
  * channels stays in registers while the products with the taps are added up.  Each input vector is loaded once for each
@@ -29,9 +30,11 @@ typedef struct emit_depthwise {
   int64_t type;  /* the dtype of the packed weights, which is F32 if the operands are bytes; the products are summed in
                     the type emit_compute_type(type) */
   int64_t input; /* the dtype of the input: the same as `type`, or U8 or S8 */
-  int64_t group; /* the number of channels of a group; 1 for an ordinary depthwise convolution */
+  int64_t group; /* the number of input channels of a group; 1 for an ordinary depthwise convolution */
+  int64_t multiplier; /* the number of output channels for each input channel; 1 if `group` is not */
   dim images, in[2], out[2];
-  int64_t channels, taps[2], strides[2], dilation[2], low[2];
+  int64_t channels; /* the number of output channels */
+  int64_t taps[2], strides[2], dilation[2], low[2];
   int64_t axis[2]; /* the dimension of the result for rows, and for positions in a row; 0 means that there is none */
   int64_t weights; /* which operand is the weights; the kernel reads them packed */
   /* Set by emit_depthwise_choose.  If these members and `weights` have equal bytes, the kernels for equal instructions

@@ -16,7 +16,7 @@ enum { DEPTHWISE_MOST_TAPS = 16 }; /* the most taps along a dimension */
 /* What the code of a tile's sums depends on, besides the tile's width. */
 typedef struct depthwise_code {
   dtype type, input; /* as in emit_depthwise */
-  int64_t group;
+  int64_t group, multiplier;
   int64_t taps, stride, dilation; /* those along a row */
   int64_t row_dilation;           /* the distance of two rows of taps in rows of the input */
   int lanes, vectors;
@@ -28,7 +28,7 @@ typedef struct depthwise_tile {
    * taps (it may be padding); `taps` is the address of the weights. */
   LLVMValueRef line, taps;
   LLVMValueRef channel[EMIT_GEMM_VECTORS]; /* the first channel of each vector */
-  LLVMValueRef channels;                   /* i64: the number of channels */
+  LLVMValueRef channels, in_channels;      /* i64: the numbers of output and of input channels */
   LLVMValueRef line_distance; /* i64: the distance in elements between the input rows of two rows of taps */
   int64_t width;
   /* If `inside` is false, the tile begins at position `first` of a row, and reads only columns [0, in) of the input:

@@ -41,10 +41,11 @@ static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
   if (!shape_is_static(w) || !dim_is_const(x->dims[x->rank - 1])) {
     return false;
   }
-  int64_t channels = x->dims[x->rank - 1], group = w->dims[1];
+  int64_t in_channels = x->dims[x->rank - 1], channels = w->dims[0], group = w->dims[1];
   *p = (emit_depthwise){.type = y->type,
                         .input = x->type,
                         .group = group,
+                        .multiplier = channels / in_channels,
                         .images = x->dims[0],
                         .channels = channels,
                         .in = {1, 1},
@@ -52,8 +53,8 @@ static bool convolution_geometry(const hlo_instr *c, emit_depthwise *p) {
                         .taps = {1, 1},
                         .strides = {1, 1},
                         .dilation = {1, 1}};
-  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != channels ||
-      w->dims[0] != channels || hlo_int(c, HLO_ATTR_GROUPS) == 1) {
+  if (hlo_int(c, HLO_ATTR_LAYOUT) != HLO_CHANNELS_LAST || hlo_int(c, HLO_ATTR_GROUPS) * group != in_channels ||
+      channels % in_channels || (p->multiplier > 1 && group > 1) || hlo_int(c, HLO_ATTR_GROUPS) == 1) {
     return false;
   }
   for (int k = x->rank - 2; k-- > 0;) { /* the innermost dimension that is not flat becomes the positions in a row */
@@ -123,7 +124,7 @@ static int64_t even_width(int64_t n, int64_t most) {
 static int64_t choose_parts(const dim_table *dims, const emit_depthwise *d, const emit_target *t, uint32_t threads) {
   const double fewest_rows = 4, rows = emit_likely_size(dims, d->out[0]);
   double bytes = emit_likely_size(dims, d->in[0]) * emit_likely_size(dims, d->in[1]) *
-                 (double)(d->channels * (int64_t)dtype_bytes((dtype)d->input));
+                 (double)(d->channels / d->multiplier * (int64_t)dtype_bytes((dtype)d->input));
   double wanted = fmax(threads > 1 ? 4 * threads : 1, ceil(bytes / (double)(t->l2_bytes / 2)));
   return (int64_t)fmax(fmin(rows, fmax(fmin(wanted, floor(rows / fewest_rows)), threads)), 1);
 }
@@ -155,7 +156,8 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
   }
   int64_t most = depthwise_most_positions(t, d->taps[1], vectors);
   d->vectors = vectors;
-  if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group) {
+  if (vectors > (d->channels + d->lanes - 1) / d->lanes || most < 1 || d->lanes % d->group ||
+      d->lanes % d->multiplier) {
     return false;
   }
   bool has_runs = emit_depthwise_has_runs(d);
@@ -183,8 +185,8 @@ double emit_depthwise_size(const dim_table *dims, const emit_depthwise *d) {
 
 double emit_depthwise_effort(const emit_depthwise *d) {
   int64_t all = d->width * d->taps[1], reach = (d->width - 1) * d->strides[1] + (d->taps[1] - 1) * d->dilation[1] + 1;
-  /* If channels are grouped, each vector is also broadcast within its groups. */
-  int64_t loads = min_i64(reach, all) * (d->group > 1 ? 2 : 1);
+  /* If lanes share an input channel, each vector is also spread. */
+  int64_t loads = min_i64(reach, all) * (d->group * d->multiplier > 1 ? 2 : 1);
   return 1 + (double)(loads + d->taps[1]) / (double)all;
 }
 

@@ -35,7 +35,7 @@ static void write_sums(const writing *g, LLVMValueRef column, LLVMValueRef memor
   t.inside = inside;
   t.column = column;
   t.columns = inside ? NULL : number_of(g, DEPTHWISE_IN_COLUMNS);
-  t.line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t.channels));
+  t.line = depthwise_address(w, c->input, g->line, emit_mul(w, column, t.in_channels));
   depthwise_add_rows(w, c, &t, g->from, g->to, sums);
   for (int64_t k = 0; k < t.width * c->vectors; k++) {
     LLVMValueRef at = emit_i64(w, k % c->vectors * depthwise_room_positions(t.width) + k / c->vectors);
@@ -105,7 +105,7 @@ static void find_taps(writing *g) {
       emit_sub(w, emit_mul(w, g->row, number_of(g, DEPTHWISE_ROW_STRIDE)), number_of(g, DEPTHWISE_LOW_ROWS));
   g->from = depthwise_taps_before(w, LLVMBuildNeg(w->builder, first, ""), dilation, taps);
   g->to = depthwise_taps_before(w, emit_sub(w, rows, first), dilation, taps);
-  LLVMValueRef line = emit_mul(w, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.channels);
+  LLVMValueRef line = emit_mul(w, number_of(g, DEPTHWISE_IN_COLUMNS), g->tile.in_channels);
   first = emit_add(w, emit_mul(w, g->parameters[ROWS_IMAGE], rows), first);
   g->line = depthwise_address(w, g->rows->code.input, pointer_of(g, DEPTHWISE_X), emit_mul(w, first, line));
   g->tile.line_distance = emit_times(w, line, dilation);
@@ -119,6 +119,7 @@ static void write_body(emit_ir *w, const void *data) {
   w->watch = pointer_of(&g, EMIT_RECORD_WATCH);
   g.tile.taps = pointer_of(&g, DEPTHWISE_WEIGHTS);
   g.tile.channels = number_of(&g, DEPTHWISE_CHANNELS);
+  g.tile.in_channels = emit_over(w, g.tile.channels, c->multiplier);
   for (int v = 0; v < c->vectors; v++) {
     LLVMValueRef vector = emit_add(w, g.parameters[ROWS_VECTOR], emit_i64(w, v));
     g.tile.channel[v] = depthwise_channel(w, vector, c->lanes, g.tile.channels);
@@ -136,9 +137,10 @@ static void write_body(emit_ir *w, const void *data) {
 
 emit_shared depthwise_rows_function(const emit_ir *w, const depthwise_rows *rows) {
   const depthwise_code *c = &rows->code;
-  const char *name = arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%d_k%d_s%d_d%dx%d", (int)rows->width, c->vectors,
-                                  c->lanes, dtype_name(c->type), dtype_name(c->input), (int)c->group, (int)c->taps,
-                                  (int)c->stride, (int)c->row_dilation, (int)c->dilation);
+  const char *name =
+      arena_printf(w->arena, "depthwise_%dx%dx%d_%s_%s_g%dx%d_k%d_s%d_d%dx%d", (int)rows->width, c->vectors, c->lanes,
+                   dtype_name(c->type), dtype_name(c->input), (int)c->group, (int)c->multiplier, (int)c->taps,
+                   (int)c->stride, (int)c->row_dilation, (int)c->dilation);
   return (emit_shared){name, ROWS_TYPES, write_body, rows};
 }
 

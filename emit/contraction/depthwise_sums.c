@@ -34,9 +34,9 @@ LLVMValueRef depthwise_channel(const emit_ir *w, LLVMValueRef vector, int lanes,
 }
 
 /* Loads a vector of elements and converts them to the type of the sums. */
-static LLVMValueRef load(const summing *s, dtype t, LLVMValueRef from) {
+static LLVMValueRef load(const summing *s, dtype t, int lanes, LLVMValueRef from) {
   const emit_ir *w = s->ir;
-  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, t), s->code->lanes), from, "");
+  LLVMValueRef v = LLVMBuildLoad2(w->builder, emit_vector_type(emit_memory_type(w, t), lanes), from, "");
   LLVMSetAlignment(v, (unsigned)dtype_bytes(t));
   v = emit_from_memory(w, t, v);
   bool bytes = dtype_is_int(t);
@@ -44,12 +44,13 @@ static LLVMValueRef load(const summing *s, dtype t, LLVMValueRef from) {
                : emit_widen(w, t, v);
 }
 
-/* Returns n times the number of channels. */
+/* Returns n times the number of output channels. */
 static LLVMValueRef times_channels(const summing *s, int64_t n) { return emit_times(s->ir, s->tile->channels, n); }
 
-/* Loads vector v of the channels whose first one is at `base`. */
-static LLVMValueRef load_channels(const summing *s, dtype t, LLVMValueRef base, int v) {
-  return load(s, t, depthwise_address(s->ir, t, base, s->tile->channel[v]));
+/* Loads the weights for vector v of the channels; that of the first channel is at `base`. */
+static LLVMValueRef load_weights(const summing *s, LLVMValueRef base, int v) {
+  const dtype t = s->code->type;
+  return load(s, t, s->code->lanes, depthwise_address(s->ir, t, base, s->tile->channel[v]));
 }
 
 /* Returns true if position i of the tile reads, with its tap k, column `column` of the input's row, and that column is
@@ -61,13 +62,18 @@ static bool reads(const summing *s, int64_t i, int64_t k, int64_t column) {
   return i * c->stride + k * c->dilation == column && (t->inside || t->columns || (at >= 0 && at < t->in));
 }
 
-/* Returns a vector in which all lanes of a group have element j of that group of x. */
-static LLVMValueRef spread(const summing *s, LLVMValueRef x, int64_t j) {
-  int from[64], group = (int)s->code->group, lanes = s->code->lanes;
+/* Loads input channel j of each group for the lanes of vector v; the first input channel is at `base`. */
+static LLVMValueRef load_input(const summing *s, LLVMValueRef base, int v, int64_t j) {
+  const dtype t = s->code->input;
+  int from[64], group = (int)s->code->group, multiplier = (int)s->code->multiplier, lanes = s->code->lanes;
   for (int lane = 0; lane < lanes; lane++) {
-    from[lane] = lane / group * group + (int)j;
+    from[lane] = lane / multiplier / group * group + (int)j;
   }
-  return group == 1 ? x : emit_shuffle(s->ir, x, NULL, from, lanes);
+  LLVMValueRef first = emit_over(s->ir, s->tile->channel[v], multiplier);
+  LLVMValueRef x = load(s, t, lanes / multiplier, depthwise_address(s->ir, t, base, first));
+  return group * multiplier == 1 ? x
+         : lanes == multiplier   ? emit_splat(s->ir, x, lanes)
+                                 : emit_shuffle(s->ir, x, NULL, from, lanes);
 }
 
 /* Adds the products of one input column, which is at `from`, to the sums of all positions that read it, for channel j
@@ -81,7 +87,7 @@ static void add_column(const summing *s, LLVMValueRef from, int64_t column, int6
       for (int v = 0; reads(s, i, k, column) && v < vectors; v++) {
         LLVMValueRef *sum = &sums[i * vectors + v];
         if (!x[v]) {
-          x[v] = spread(s, load_channels(s, s->code->input, from, v), j);
+          x[v] = load_input(s, from, v, j);
         }
         *sum = emit_fma(s->ir, x[v], weights[k][v], *sum);
       }
@@ -122,7 +128,7 @@ static void add_columns(const summing *s, LLVMValueRef taps, LLVMValueRef line, 
   LLVMValueRef from = depthwise_address(s->ir, c->type, taps, times_channels(s, j));
   for (int64_t k = 0; k < c->taps; k++) {
     for (int v = 0; v < c->vectors; v++) {
-      weights[k][v] = load_channels(s, c->type, from, v);
+      weights[k][v] = load_weights(s, from, v);
     }
     from = depthwise_address(s->ir, c->type, from, times_channels(s, c->group));
   }
@@ -131,7 +137,7 @@ static void add_columns(const summing *s, LLVMValueRef taps, LLVMValueRef line, 
       s->tile->columns ? add_column_inside : add_column;
   for (int64_t column = 0; column <= last; column++) {
     add(s, from, column, j, weights, sums);
-    from = depthwise_address(s->ir, c->input, from, s->tile->channels);
+    from = depthwise_address(s->ir, c->input, from, s->tile->in_channels);
   }
 }
 

@@ -83,7 +83,7 @@ static void add_all_depthwise(const emit_ir *w) {
   for (int64_t taps = 3; taps <= MOST_TAPS; taps += 2) {
     for (int64_t stride = 1; stride <= MOST_STRIDE; stride++) {
       for (int vectors = 1; vectors <= MOST_VECTORS; vectors++) {
-        add_depthwise(w, (depthwise_code){DTYPE_F32, DTYPE_F32, 1, taps, stride, 1, 1, w->target->lanes, vectors});
+        add_depthwise(w, (depthwise_code){DTYPE_F32, DTYPE_F32, 1, 1, taps, stride, 1, 1, w->target->lanes, vectors});
       }
     }
   }

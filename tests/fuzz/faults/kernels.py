@@ -125,18 +125,23 @@ FAULTS = [
         (SUMS, "«at < t->in»));", "at <= t->in"),
     ),
     fault(
+        "depthwise-edge",
+        "a tile at the end of a row of any length reads a column behind the last one",
+        (SUMS, "emit_icmp(w, «LLVMIntULT», at, s->tile->columns)", "LLVMIntULE"),
+    ),
+    fault(
         "depthwise-dilation",
         "taps of a dilated depthwise convolution read neighbouring rows",
         (
             DEPTHWISE,
-            "dim_mul(table(g), p->dilation[0] * p->channels, p->in[1])",
-            "dim_mul(table(g), p->channels, p->in[1])",
+            "dim_mul(table(g), p->dilation[0] * in_channels(p), p->in[1])",
+            "dim_mul(table(g), in_channels(p), p->in[1])",
         ),
     ),
     fault(
         "depthwise-groups",
         "channels of small groups read the group's first",
-        (SUMS, "from[lane] = lane / group * group + (int)j;", "from[lane] = lane / group * group;"),
+        (SUMS, "from[lane] = lane / multiplier / group * group + (int)j;", "from[lane] = lane / multiplier / group * group;"),
         runs=ALGORITHMS,
     ),
     fault(

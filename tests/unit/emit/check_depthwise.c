@@ -67,6 +67,10 @@ static const emit_case cases[] = {
     {"bf16[1,6,9,40]", "bf16[40,1,3,3]", HALF "40", "bf16[1,3,5,40]", NULL, NULL, 1e-2},
     {"f32[1,9,20,48]", "f32[48,4,3,3]", SAME "12", "f32[1,9,20,48]", BIAS("f32[1,9,20,48]", 3), "f32[48]", 2e-6},
     {"f32[2,6,7,20]", "f32[20,2,3,3]", HALF "10", "f32[2,3,4,20]", NULL, NULL, 2e-6},
+    {"f32[1,9,20,24]", "f32[48,1,3,3]", SAME "24", "f32[1,9,20,48]", BIAS("f32[1,9,20,48]", 3), "f32[48]", 1e-6},
+    {"f32[2,6,7,5]", "f32[20,1,3,3]", HALF "5", "f32[2,3,4,20]", NULL, NULL, 1e-6},
+    {"f32[1,5,30,3]", "f32[24,1,3,3]", SAME "3", "f32[1,5,30,24]", NULL, NULL, 1e-6},
+    {"u8[1,9,8,13]", "s8[26,1,3,3]", SAME "13", "s32[1,9,8,26]", NULL, NULL, 0},
     {"s8[1,7,9,24]", "s8[24,4,3,3]", SAME "6", "s32[1,7,9,24]", NULL, NULL, 0},
     {"u8[1,9,20,40]", "s8[40,1,3,3]", SAME "40", "s32[1,9,20,40]", NULL, NULL, 0},
     {"s8[2,9,8,21]", "s8[21,1,3,3]", HALF "21", "s32[2,5,4,21]",
@@ -87,8 +91,8 @@ static void check_case(const emit_case *c, const emit_machine *m, int64_t vector
   emit_depthwise d;
   ck_assert_msg(emit_depthwise_of(i, &d), "not depthwise: %s x %s {%s}", c->x, c->w, c->attributes);
   if (!emit_depthwise_choose(i->parent->module->dims, &d, &t, vectors, (uint32_t)vectors)) {
-    ck_assert_msg(vectors > 1 || t.lanes % d.group, "no tile for one vector: %s x %s {%s}, %s, %d lanes", c->x, c->w,
-                  c->attributes, m->cpu, t.lanes);
+    ck_assert_msg(vectors > 1 || d.lanes % d.group || d.lanes % d.multiplier,
+                  "no tile for one vector: %s x %s {%s}, %s, %d lanes", c->x, c->w, c->attributes, m->cpu, t.lanes);
     return;
   }
   d.weights = 1;
@@ -131,7 +135,7 @@ static status objects_of_all(void *data) {
       emit_depthwise *d = ARENA_NEW(memory, emit_depthwise);
       ck_assert(emit_depthwise_of(i, d));
       if (!emit_depthwise_choose(i->parent->module->dims, d, &t, 1, 2)) {
-        ck_assert(t.lanes % d->group);
+        ck_assert(d->lanes % d->group || d->lanes % d->multiplier);
         continue;
       }
       d->weights = 1;
@@ -148,12 +152,12 @@ START_TEST(other_machines) {
 }
 END_TEST
 
-/* A convolution without groups, several results of a channel, a single channel, channels first, three
+/* A convolution without groups, groups with more output than input channels, a single channel, channels first, three
  * dimensions, gaps between the operand's elements, and s32 are refused. */
 START_TEST(refused) {
   static const emit_case rows[] = {
       {"f32[1,6,6,16]", "f32[16,16,3,3]", PLAIN "1", "f32[1,4,4,16]", NULL, NULL, 0},
-      {"f32[1,6,6,16]", "f32[32,1,3,3]", PLAIN "16", "f32[1,4,4,32]", NULL, NULL, 0},
+      {"f32[1,6,6,16]", "f32[32,2,3,3]", PLAIN "8", "f32[1,4,4,32]", NULL, NULL, 0},
       {"f32[1,6,6,1]", "f32[1,1,3,3]", PLAIN "1", "f32[1,4,4,1]", NULL, NULL, 0},
       {"f32[1,4,6,6]", "f32[4,1,3,3]",
        "strides=[1,1], low=[0,0], high=[0,0], rhs_dilation=[1,1], groups=4, lhs_dilation=[1,1], layout=channels-first",

@@ -49,6 +49,7 @@ hlo_sources = \
 	hlo/passes/fusion/row_fusion.c \
 	hlo/passes/gather_to_broadcast.c \
 	hlo/passes/inline_composites.c \
+	hlo/passes/integer_sums.c \
 	hlo/passes/layout.c \
 	hlo/passes/lookup_tables.c \
 	hlo/passes/pass.c \

@@ -315,6 +315,9 @@ hlo_tests = \
 	tests/hlo/gather_to_slice/negative.hlo \
 	tests/hlo/gather_to_slice/scatter.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/integer_sums/dynamic.hlo \
+	tests/hlo/integer_sums/exact.hlo \
+	tests/hlo/integer_sums/refused.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \

@@ -23,6 +23,7 @@ static const hlo_pass cleaning[] = {HLO_STEP(fold), HLO_STEP(simplify), HLO_STEP
 
 static const hlo_pass pipeline[] = {
     HLO_STEP(qdq_fusion),
+    HLO_STEP(integer_sums),
     HLO_NEEDED_STEP(inline_composites),
     HLO_STEP(gather_to_slice),
     HLO_STEP(dce),
@@ -108,6 +109,7 @@ static status prepare(hlo_module *m, preparation *p) {
                              .assign_kernels = assign_kernels,
                              .channels_last = true,
                              .lookup_tables = true,
+                             .sums_in_f32 = !p->asked.target->small,
                              .canonical_dots = true};
   pass_context c = {.arena = p->arena,
                     .eval = options->eval,

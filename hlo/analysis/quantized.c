@@ -105,6 +105,10 @@ static bool is_quantized(hlo_value v, void *data) {
   (void)data;
   return is_byte(v) || (hlo_literal(v) && is_small_int(v));
 }
+static bool is_constant_s32(hlo_value v, void *data) {
+  (void)data;
+  return hlo_literal(v) && hlo_type(v) == DTYPE_S32;
+}
 static bool is_weight(hlo_value v, void *data) {
   (void)data;
   return is_small_int(v);
@@ -117,7 +121,13 @@ static hlo_value before_widening(hlo_value v) {
   return dtype_is_int(hlo_type(narrow)) && dtype_bytes(hlo_type(narrow)) <= 2 ? narrow : v;
 }
 
-static bool read_zero(hlo_value v, void *along) { return hlo_along_of(before_widening(v), along); }
+/* Reads a zero point, which may be converted before or after it is broadcast, as an hlo_along. */
+static bool read_zero(hlo_value v, void *along) {
+  hlo_along *zero = along;
+  bool found = hlo_along_of(before_widening(v), zero);
+  zero->v = found ? before_widening(zero->v) : zero->v;
+  return found;
+}
 
 /* Sets *number to the value of all elements of v.  Returns false unless v is a constant with equal elements. */
 static bool read_number(hlo_value v, void *number) {
@@ -129,12 +139,15 @@ static bool read_number(hlo_value v, void *number) {
   return true;
 }
 
-/* Patterns for q of an hlo_quantized, and for the s32 numbers convert(q) or convert(q) - zero. */
+/* Patterns for q of an hlo_quantized, for a constant convert(q) that was folded, and for the s32 numbers convert(q) or
+ * convert(q) - zero. */
+#define P_CONSTANT_INTEGERS(quantized) P_AS(&(quantized)->q, P_IF(is_constant_s32, NULL))
 #define P_QUANTIZED(quantized) P_AS(&(quantized)->q, P_IF(is_quantized, NULL))
-#define P_CENTERED(quantized, zero_value)                                                 \
-  P_TYPE(DTYPE_S32, P_EITHER(P_OP(HLO_SUB, P_OP(HLO_CONVERT, P_QUANTIZED(quantized)),     \
-                                  P_AS(zero_value, P_IF(read_zero, &(quantized)->zero))), \
-                             P_OP(HLO_CONVERT, P_QUANTIZED(quantized))))
+#define P_CENTERED(quantized, zero_value)                                                                            \
+  P_TYPE(DTYPE_S32,                                                                                                  \
+         P_EITHER(P_OP(HLO_SUB, P_EITHER(P_OP(HLO_CONVERT, P_QUANTIZED(quantized)), P_CONSTANT_INTEGERS(quantized)), \
+                       P_AS(zero_value, P_IF(read_zero, &(quantized)->zero))),                                       \
+                  P_OP(HLO_CONVERT, P_QUANTIZED(quantized))))
 
 /* Returns true if the pattern matched a zero point, `zero_value` (read as `zero`), that is not the constant 0. */
 static bool is_not_zero(hlo_value zero_value, const hlo_along *zero) {
@@ -172,6 +185,24 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
   out->round = rounded.def;
   out->addition = sum.def;
   return true;
+}
+
+/* --- weights of contractions --- */
+
+int hlo_output_dim(const hlo_instr *contraction) {
+  uint32_t dims = 1; /* as bits; those of a convolution */
+  if (contraction->op == HLO_DOT) {
+    dims = (1u << hlo_rank(contraction->operands[1])) - 1;
+    for (uint32_t k = 0; k < hlo_n_ints(contraction, HLO_ATTR_RHS_CONTRACT); k++) {
+      dims &= ~(1u << hlo_ints(contraction, HLO_ATTR_RHS_CONTRACT)[k]);
+    }
+  }
+  bool has_batch = contraction->op == HLO_DOT && hlo_n_ints(contraction, HLO_ATTR_RHS_BATCH);
+  return dims == 0 || (dims & (dims - 1)) || has_batch ? -1 : __builtin_ctz(dims);
+}
+
+bool hlo_has_output_zeros(const hlo_quantized *x, int outputs) {
+  return !x->has_zero || (hlo_along_is_const(&x->zero) && (x->zero.n == 1 || x->zero.axis == outputs));
 }
 
 /* --- weights of small integers --- */

@@ -27,7 +27,7 @@ bool hlo_along_equal(const hlo_along *a, const hlo_along *b);
 
 /* A quantised array: it stands for the f32 numbers (q - zero) * scale, or for the s32 numbers q - zero. */
 typedef struct hlo_quantized {
-  hlo_value q; /* u8 or s8; if it is constant, any type of up to 8 bits */
+  hlo_value q; /* u8 or s8; if it is constant, any type of up to 8 bits, or s32 if it was converted already */
   bool has_zero;
   hlo_along zero, scale; /* scale is set for f32 numbers only; zero may have any integer type that fits in s32 */
 } hlo_quantized;
@@ -37,6 +37,13 @@ typedef struct hlo_quantized {
 bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
 /* Recognises subtract(convert(q), zero) in s32. */
 bool hlo_centered_of(hlo_value v, hlo_quantized *out);
+
+/* Returns the only dimension of a contraction's weights (its second operand) that runs over output channels, or -1 if
+ * there is none or several. */
+int hlo_output_dim(const hlo_instr *contraction);
+/* Returns true if the weights x have no zero point, or constant ones: one number, or one for each output channel, which
+ * are numbered along dimension `outputs`. */
+bool hlo_has_output_zeros(const hlo_quantized *x, int outputs);
 
 /* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
 typedef struct hlo_requantized {

@@ -86,6 +86,7 @@ typedef struct hlo_target {
   bool canonical_dots; /* whether dots run faster if each operand can be passed to a library as a matrix */
   bool merges_dots;    /* whether one wide dot runs faster than several of the same operand, and slices are free */
   bool merges_moves;   /* whether one kernel that moves several parts of an array is faster than several kernels */
+  bool sums_in_f32;    /* whether products of f32 run faster than products of s32 */
   bool lookup_tables;  /* whether looking up a byte in a table is no slower than a few arithmetic operations */
 } hlo_target;
 

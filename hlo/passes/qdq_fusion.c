@@ -48,27 +48,6 @@ static hlo_value stretch_number(hlo_builder *b, double number, const shape *s) {
 
 /* --- weights --- */
 
-/* Returns the dimensions of the weights that run over output channels, as bits. */
-static uint32_t output_dims(const hlo_instr *i) {
-  if (i->op == HLO_CONVOLUTION) {
-    return 1;
-  }
-  uint32_t out = (1u << hlo_rank(i->operands[1])) - 1;
-  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_RHS_CONTRACT); k++) {
-    out &= ~(1u << hlo_ints(i, HLO_ATTR_RHS_CONTRACT)[k]);
-  }
-  return out;
-}
-
-/* Returns the only dimension of the weights that runs over output channels, or -1 if there is none or several. */
-static int output_dim(const hlo_instr *i) {
-  uint32_t dims = output_dims(i);
-  if (dims == 0 || (dims & (dims - 1)) || (i->op == HLO_DOT && hlo_n_ints(i, HLO_ATTR_RHS_BATCH))) {
-    return -1;
-  }
-  return __builtin_ctz(dims);
-}
-
 /* Returns the dimension of the result that runs over output channels. */
 static int64_t channel_dim(const hlo_instr *i) {
   bool first = i->op == HLO_CONVOLUTION && hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
@@ -93,9 +72,8 @@ static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int a
 /* Reads x, the weights of i.  Their zero point must be one number, or one for each output. */
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
   const literal *l = hlo_literal(x->q);
-  int outputs = output_dim(i);
-  if (!l || outputs < 0 ||
-      (x->has_zero && (!hlo_along_is_const(&x->zero) || (x->zero.n > 1 && x->zero.axis != outputs)))) {
+  int outputs = hlo_output_dim(i);
+  if (!l || outputs < 0 || !hlo_has_output_zeros(x, outputs)) {
     return false;
   }
   int64_t strides[SHAPE_MAX_RANK], n = shape_elements(&l->shape), rows = l->shape.dims[outputs];
@@ -230,7 +208,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   weights w;
   if (!hlo_dequantized_of(i->operands[0], &x) || hlo_literal(x.q) || !hlo_dequantized_of(i->operands[1], &y) ||
       x.scale.n != 1 || !hlo_along_is_const(&x.scale) || !hlo_along_is_const(&y.scale) ||
-      (y.scale.n > 1 && y.scale.axis != output_dim(i)) || !read_weights(b, i, &y, &w)) {
+      (y.scale.n > 1 && y.scale.axis != hlo_output_dim(i)) || !read_weights(b, i, &y, &w)) {
     return (hlo_value){0};
   }
   hlo_value sum = integer_sum(b, i, &x, &w);

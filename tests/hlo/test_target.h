@@ -49,6 +49,7 @@ static const hlo_target test_target = {.name = "test",
                                        .merges_dots = true,
                                        .merges_moves = true,
                                        .lookup_tables = true,
+                                       .sums_in_f32 = true,
                                        .canonical_dots = true};
 
 #endif

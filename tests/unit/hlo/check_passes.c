@@ -342,6 +342,7 @@ static const trial trials[] = {
     {"gather_to_broadcast,dce", 1e-5, 0},
     {"gather_to_slice,dce", 0, 0},
     {"qdq_fusion,dce", 1e-5, 0},
+    {"integer_sums,dce", 0, 0},
     {"batch_norm,dce", 1e-5, 0},
     {"layout,dce", 1e-5, 0},
     {"epilogue", 0, 0},

@@ -389,7 +389,7 @@ static uint32_t winograd_configs(arena *a, const cpu_problem *p) {
 }
 
 /* A contraction that must be exact is not computed by Winograd's algorithm, which rounds differently from a sum of
- * products. */
+ * products; nor is one whose weights are whole numbers, since it may be a sum of integers. */
 START_TEST(exact_means_no_winograd) {
   const row *r = rows;
   while (strcmp(r->name, "3x3") != 0) {
@@ -401,6 +401,12 @@ START_TEST(exact_means_no_winograd) {
   read_problem(a, r, &target, &p);
   ck_assert_uint_gt(winograd_configs(a, &p), 0);
   p.options.numerics.exact = true;
+  ck_assert_uint_eq(winograd_configs(a, &p), 0);
+  p.options.numerics.exact = false;
+  const literal *w = hlo_literal(p.instr->operands[p.weights]);
+  for (int64_t k = 0; k < shape_elements(&w->shape); k++) {
+    ((float *)w->data)[k] = (float)(k % 7 - 3);
+  }
   ck_assert_uint_eq(winograd_configs(a, &p), 0);
   arena_destroy(a);
 }

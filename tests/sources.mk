@@ -832,6 +832,9 @@ tests_files = \
 	tests/hlo/gather_to_slice/scatter.expected \
 	tests/hlo/general_program.h \
 	tests/hlo/inline_composites/nested.expected \
+	tests/hlo/integer_sums/dynamic.expected \
+	tests/hlo/integer_sums/exact.expected \
+	tests/hlo/integer_sums/refused.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \

@@ -69,7 +69,12 @@ static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int a
   return *out >= INT8_MIN && *out <= INT8_MAX;
 }
 
-/* Reads x, the weights of i.  Their zero point must be one number, or one for each output. */
+/* The largest sum of the magnitudes of an output's weights for which no sum of their products with bytes leaves s32: a
+ * byte, and a byte minus its zero point, are within 255. */
+enum { MOST_WEIGHT = INT32_MAX / 255 };
+
+/* Reads x, the weights of i.  Their zero point must be one number, or one for each output.  Returns false for weights
+ * whose sums of products might not fit in s32, since sums of f32 do not wrap. */
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
   const literal *l = hlo_literal(x->q);
   int outputs = hlo_output_dim(i);
@@ -80,15 +85,20 @@ static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized
   void *bytes;
   shape_strides(&l->shape, strides);
   *w = (weights){.n = rows, .sums = ARENA_NEW_N(hlo_arena(b), int64_t, (size_t)rows + 1)};
+  int64_t *magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
   w->bytes = literal_new(hlo_arena(b), shape_with_type(l->shape, DTYPE_S8), &bytes);
   int zero_axis = x->has_zero && x->zero.n > 1 ? x->zero.axis : -1;
   for (int64_t k = 0; k < n; k++) {
-    int64_t v;
+    int64_t v, output = k / strides[outputs] % rows;
     if (!weight_at(x, l, k, zero_axis, strides, &v)) {
       return false;
     }
     ((int8_t *)bytes)[k] = (int8_t)v;
-    w->sums[k / strides[outputs] % rows] += v;
+    w->sums[output] += v;
+    magnitudes[output] += v < 0 ? -v : v;
+    if (magnitudes[output] > MOST_WEIGHT) {
+      return false;
+    }
   }
   return true;
 }

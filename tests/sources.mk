@@ -276,6 +276,7 @@ hlo_tests = \
 	tests/hlo/attention/repeated.hlo \
 	tests/hlo/attention/scaled.hlo \
 	tests/hlo/batch_norm/chain.hlo \
+	tests/hlo/batch_norm/narrow.hlo \
 	tests/hlo/batch_norm/not.hlo \
 	tests/hlo/batch_norm/steps.hlo \
 	tests/hlo/batch_norm/types.hlo \
@@ -792,6 +793,7 @@ tests_files = \
 	tests/hlo/attention/repeated.expected \
 	tests/hlo/attention/scaled.expected \
 	tests/hlo/batch_norm/chain.expected \
+	tests/hlo/batch_norm/narrow.expected \
 	tests/hlo/batch_norm/not.expected \
 	tests/hlo/batch_norm/steps.expected \
 	tests/hlo/batch_norm/types.expected \

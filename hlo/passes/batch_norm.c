@@ -68,6 +68,12 @@ static bool read_constants(hlo_value v, void *data) {
   return true;
 }
 
+static double load_f32(const char *from) {
+  float x;
+  memcpy(&x, from, sizeof x);
+  return x;
+}
+
 typedef enum step { NO_STEP, PLUS, MINUS, TIMES, DIVIDED_BY, SUBTRACTED_FROM, NEGATED } step;
 
 /* Returns the operation that computes y from x and from constants, one for each channel, and reads the constants into
@@ -119,13 +125,38 @@ static hlo_value follow(channels *c, arena *scratch) {
   return v;
 }
 
-static bool is_useful(const channels *c) {
+static bool is_useful(const channels *c) { return c->n_scalings > 0 || c->n_steps > 1; }
+
+/* Sets largest[k] to the largest magnitude of the weights at position k of `dimension`. */
+static void find_largest(const literal *w, int dimension, double *largest) {
+  dtype t = (dtype)w->shape.type;
+  size_t size = dtype_bytes(t);
+  int64_t rows = w->shape.dims[dimension], inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
+  for (int64_t k = 0, n = shape_elements(&w->shape); k < n; k++) {
+    const char *from = (const char *)w->data + (size_t)k * size;
+    double x = fabs(t == DTYPE_F32 ? load_f32(from) : dtype_load_f64(t, from));
+    largest[k / inner % rows] = x > largest[k / inner % rows] ? x : largest[k / inner % rows];
+  }
+}
+
+/* Returns true if the scaled weights and the shifts are numbers that the type can hold as exactly as the old ones,
+ * which often is not so for f16.  No scaled weight may overflow, and the largest one of a channel must not be less than
+ * the smallest normal number, unless it is so small that the channel is dead.  A sum of products that is scaled but not
+ * yet shifted must not overflow if the result does not; so a shift must be small in comparison with the largest number.
+ */
+static bool fits_type(const channels *c, arena *scratch) {
+  const double dead = 0x1p-100, most = dtype_max_f64((dtype)c->contraction->shapes[0].type), least_normal = 4 / most;
+  double *largest = ARENA_NEW_N(scratch, double, c->n);
+  if (c->n_scalings) {
+    find_largest(hlo_literal(c->contraction->operands[1]), c->weights_dimension, largest);
+  }
   for (int64_t k = 0; k < c->n; k++) {
-    if (!isfinite(c->scale[k]) || !isfinite(c->shift[k])) {
+    double x = largest[k] * fabs(c->scale[k]);
+    if (!isfinite(c->scale[k]) || !(fabs(c->shift[k]) <= most / 64) || x > most || (x > dead && x < least_normal)) {
       return false;
     }
   }
-  return c->n_scalings > 0 || c->n_steps > 1;
+  return true;
 }
 
 /* Multiplies n elements by `factor`; `from` may be unaligned. */
@@ -141,9 +172,7 @@ static void scale_any(dtype t, const char *from, int64_t n, double factor, char 
  * which the general conversions of scale_any would be slow. */
 static void scale_f32(const char *from, int64_t n, double factor, char *to) {
   for (int64_t k = 0; k < n; k++) {
-    float x;
-    memcpy(&x, from + (size_t)k * sizeof x, sizeof x);
-    x = (float)(x * factor);
+    float x = (float)(load_f32(from + (size_t)k * sizeof x) * factor);
     memcpy(to + (size_t)k * sizeof x, &x, sizeof x);
   }
 }
@@ -216,7 +245,7 @@ status pass_batch_norm(hlo_module *m, pass_context *c, bool *changed) {
       }
       TRY(budget_check(arena_budget(c->scratch)));
       hlo_value last = follow(&x, c->scratch);
-      if (last.def != i && is_useful(&x)) {
+      if (last.def != i && is_useful(&x) && fits_type(&x, c->scratch)) {
         TRY(fold_chain(&x, last, c));
         *changed = true;
       }

@@ -100,7 +100,7 @@ def make_sizes(case):
     case("stretches", [N("Resize", ["x", "", f"s{scale}"], [f"y{k}"], mode="nearest", coordinate_transformation_mode=c, nearest_mode=nearest)
                        for k, (c, nearest, scale) in enumerate(stretches)],
          [("x", F, ["b", 2, "n", "m"])], [(f"y{k}", F, [None, 2, None, None]) for k in range(len(stretches))],
-         [[x(b, 2, n, m)] for b, n, m in ((1, 4, 5), (2, 7, 1), (1, 1, 9))],
+         [[x(b, 2, n, m)] for b, n, m in ((1, 4, 5), (2, 7, 1), (1, 1, 9), (1, 0, 3), (0, 2, 0))],
          inits=[(f"s{k}", np.array([1, 1, k, 2], np.float32)) for k in (2, 3)], opset=18)
     names = [f"n{k}" for k in range(18)]
     outer = [N("Concat", names[:9], ["p"], axis=0), N("Concat", names[9:], ["q"], axis=1), N("Mul", ["p", "q"], ["r"]), N("Relu", ["r"], ["y"])]

@@ -306,8 +306,11 @@ static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p,
   return NULL;
 }
 
-/* Returns true if every output element is the input element with the same index. */
+/* Returns true if every output element is the input element with the same index, or if there are none of both. */
 static bool is_identity(const resize *r, const axis_plan *p) {
+  if (p->in == 0 && p->out == 0) {
+    return true;
+  }
   bool same = p->in == p->out && (p->by_sizes || p->scale == 1);
   return same && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1));
 }

@@ -156,9 +156,10 @@ double = h.make_graph([N("Mul", ["s", "two"], ["s2"]), N("ReduceMax", ["s2"], ["
                        N("Add", ["s", "cap"], ["e"])], "double", [info("i", I, []), info("c", B, []), info("s", F, [3])],
                       [info("c2", B, []), info("s2", F, [3]), info("e", F, [3])],
                       initializer=[nh.from_array(np.float32(2), "two"), nh.from_array(np.float32(100), "lim")])
-case("loop_until", [N("Add", ["v", "v"], ["cap"]), const("big", np.array(2**63 - 1, np.int64)), const("t", np.array(True)),
-                    N("Loop", ["big", "t", "v"], ["vo", "es"], body=double)], [("v", F, [3])],
-     [("vo", F, [3]), ("es", F, [None, 3])], [[np.array([1, 2, 3], np.float32)], [np.array([60, 2, 3], np.float32)]])
+for bits in (63, 55): # 2^55 steps are a size, but 2^55 steps of 3 numbers are none
+    case(f"loop_until_{bits}", [N("Add", ["v", "v"], ["cap"]), const("big", np.array(2**bits - 1, np.int64)), const("t", np.array(True)),
+                                N("Loop", ["big", "t", "v"], ["vo", "es"], body=double)], [("v", F, [3])],
+         [("vo", F, [3]), ("es", F, [None, 3])], [[np.array([1, 2, 3], np.float32)], [np.array([60, 2, 3], np.float32)]])
 bounded = h.make_graph(list(double.node), "bounded", list(double.input), list(double.output), initializer=list(double.initializer))
 case("loop_at_most", [N("Add", ["v", "v"], ["cap"]), const("big", np.array(9, np.int64)), const("t", np.array(True)),
                       N("Loop", ["big", "t", "v"], ["vo", "es"], body=bounded),

@@ -128,11 +128,14 @@ static status check_states(const onnx_loop *l) {
  * trip count.  This is the largest size in bytes that such a scan output may have. */
 enum { MAX_SCAN_BOUND = 16 * 1024 * 1024 };
 
-/* Returns true if the array is not larger than MAX_SCAN_BOUND, which becomes a guard if it is not proven for all sizes.
- */
-static bool is_small(const onnx_node *n, const shape *s) {
-  dim_table *t = onnx_dims(n);
+/* Returns true if the array, which has room for l->trip iterations, is not larger than MAX_SCAN_BOUND.  This becomes a
+ * guard if it is not proven for all sizes. */
+static bool is_small(const onnx_loop *l, const shape *s) {
+  dim_table *t = onnx_dims(l->n);
   int64_t most = MAX_SCAN_BOUND / (int64_t)dtype_bytes((dtype)s->type);
+  if (dim_is_const(l->trip) && l->trip > most) {
+    return false; /* exporters write a huge trip count for "no limit", whose product with other extents overflows */
+  }
   return dim_at_most(t, shape_dim_product(t, s, 0, s->rank), most);
 }
 
@@ -148,10 +151,10 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
                "there are scan outputs and the trip count is not a constant: their shape depends on data");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
-    TRY(shape_check(&shapes[k], "a scan output"));
-    CHECK_THAT(!l->may_end || is_small(l->n, &shapes[k]), STATUS_UNSUPPORTED,
+    CHECK_THAT(!l->may_end || is_small(l, &shapes[k]), STATUS_UNSUPPORTED,
                "scan output %u would need room for %s, since only the condition ends the loop earlier", k,
                SHAPE_STR(NULL, &shapes[k]));
+    TRY(shape_check(&shapes[k], "a scan output"));
   }
   return NULL;
 }

@@ -12,7 +12,8 @@ typedef struct row {
   int types;
 } row;
 
-/* Operations of elementwise.c that support only NUMBERS have no row here (row_of). */
+/* The function of each operation, and the types of arrays that it takes.  An operation without a row is computed by
+ * elementwise.c and takes only NUMBERS (row_of). */
 static const row table[HLO_OP_COUNT] = {
     [HLO_CONSTANT] = {ref_constant, ANYTHING},
     [HLO_FUSION] = {ref_called, ANYTHING},

@@ -30,9 +30,9 @@ gpu_copy_result gpu_copies_begin(gpu_copies *c, uint32_t thread, void *to, const
                                  int32_t live);
 /* Makes a group of the copies that the thread has begun since its last group. */
 void gpu_copies_commit(gpu_copies *c, uint32_t thread);
-/* Lets the oldest copy of the thread that is under way arrive, if it is in a group, but not in one of the last `groups`
- * groups of the thread.  Then sets *to and *bytes to the destination of the copy and returns true.  Otherwise returns
- * false. */
+/* Does one copy of those that end when the thread waits until only its last `groups` groups are under way (PTX's
+ * cp.async.wait_group): the oldest one.  Sets *to and *bytes to its destination and returns true; returns false if all
+ * of them are done. */
 bool gpu_copies_arrive(gpu_copies *c, uint32_t thread, int32_t groups, void **to, int32_t *bytes);
 
 /* If a copy to one of the bytes [at, at + bytes) is under way, sets *thread to the thread that began the copy and

@@ -58,8 +58,8 @@ dim dim_nameless(dim_table *t, const char *array, int k);
 /* Returns the symbol that the compiler itself calls `name`, which is none of a model's dimensions: if one has that
  * name, a number is appended. */
 dim dim_own(dim_table *t, const char *name);
-/* Reserves all symbols that the table has: from now on dim_named, dim_nameless and dim_own return none of them for a
- * name or an array that they have not been called with before. */
+/* Reserves all symbols that the table has now, such as those of a module that was read from text.  If dim_named,
+ * dim_nameless or dim_own is later called with a name or an array for the first time, it returns none of them. */
 void dim_take_symbols(dim_table *t);
 /* Returns a bounded dimension, whose true extent is the symbol of that name.  `bound` must be a constant. */
 dim dim_bounded(dim_table *t, dim bound, const char *size_name);

@@ -276,9 +276,9 @@ static OrtStatus *leaves_bodies(const ort_provider *p, const OrtGraph *graph, co
   return failed;
 }
 
-/* Sets *left to whether no nodes may be taken in this graph, because it is the body of a node for which leaves_bodies
- * sets *out to true. Taking such a node as a whole is better, but is impossible once nodes in its body are taken, and
- * ONNX Runtime asks for bodies before it asks for the graphs around them. */
+/* Sets *left to true if the graph is the body of a node whose bodies must be left alone (leaves_bodies), so that none
+ * of its nodes may be taken.  ONNX Runtime asks for a body before it asks for the graph around it, and a node can no
+ * longer be taken as a whole once nodes of its body are taken. */
 static OrtStatus *is_left(const ort_provider *p, const OrtGraph *graph, bool *left) {
   const OrtNode *around = NULL;
   ORT_TRY(p->api->Graph_GetParentNode(graph, &around));

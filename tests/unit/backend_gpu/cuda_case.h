@@ -66,7 +66,8 @@ void cuda_program_linger(cuda_program *p, int copies);
 void cuda_program_check_results(const cuda_program *p);
 void cuda_program_free(cuda_program *p);
 
-/* Records a launch and a copy, and checks that they are done at each replay, with the numbers that x has then. */
+/* Records a launch and a copy, and checks that each replay does both with the numbers that x has at the replay, not
+ * with those that it had when they were recorded. */
 status cuda_program_replay(cuda_program *p);
 
 /* Loads a program, runs it twice, then by a recording, times a launch, and frees it, whatever fails, as the runtime

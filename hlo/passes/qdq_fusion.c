@@ -39,11 +39,7 @@ static hlo_value stretch(hlo_builder *b, hlo_value list, dtype t, const shape *s
 }
 
 static hlo_value stretch_number(hlo_builder *b, double number, const shape *s) {
-  hlo_eval_fn *eval = b->eval;
-  b->eval = NULL;
-  hlo_value v = hlo_broadcast(b, hlo_scalar(b, DTYPE_F32, number), shape_with_type(*s, DTYPE_F32), NULL);
-  b->eval = eval;
-  return v;
+  return stretch(b, hlo_scalar(b, DTYPE_F32, number), DTYPE_F32, s, 0);
 }
 
 /* --- weights --- */
@@ -69,12 +65,8 @@ static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int a
   return *out >= INT8_MIN && *out <= INT8_MAX;
 }
 
-/* The largest sum of the magnitudes of an output's weights for which no sum of their products with bytes leaves s32: a
- * byte, and a byte minus its zero point, are within 255. */
-enum { MOST_WEIGHT = INT32_MAX / 255 };
-
-/* Reads x, the weights of i.  Their zero point must be one number, or one for each output.  Returns false for weights
- * whose sums of products might not fit in s32, since sums of f32 do not wrap. */
+/* Reads x, the weights of i.  Their zero point must be one number, or one for each output.  Returns false if a
+ * sum of products might not fit in s32, since sums of f32 do not wrap: a byte minus its zero point is within 255. */
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
   const literal *l = hlo_literal(x->q);
   int outputs = hlo_output_dim(i);
@@ -90,15 +82,11 @@ static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized
   int zero_axis = x->has_zero && x->zero.n > 1 ? x->zero.axis : -1;
   for (int64_t k = 0; k < n; k++) {
     int64_t v, output = k / strides[outputs] % rows;
-    if (!weight_at(x, l, k, zero_axis, strides, &v)) {
+    if (!weight_at(x, l, k, zero_axis, strides, &v) || (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
       return false;
     }
     ((int8_t *)bytes)[k] = (int8_t)v;
     w->sums[output] += v;
-    magnitudes[output] += v < 0 ? -v : v;
-    if (magnitudes[output] > MOST_WEIGHT) {
-      return false;
-    }
   }
   return true;
 }

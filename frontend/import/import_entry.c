@@ -49,6 +49,8 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
 typedef struct binding {
   dim symbol;
   int64_t value;
+  const char *name; /* the symbol's name, or that of the dimension whose place the symbol takes (bind_dim) */
+  bool is_option;   /* whether onnx_import_options.dims gives the value */
 } binding;
 
 typedef struct bindings {
@@ -59,35 +61,50 @@ typedef struct bindings {
   uint32_t n, cap;
 } bindings;
 
-static bool find_binding(const bindings *b, dim symbol, int64_t *value) {
-  for (uint32_t k = 0; k < b->n; k++) {
-    if (b->items[k].symbol == symbol) {
-      *value = b->items[k].value;
-      return true;
-    }
-  }
-  return false;
+static void bind_symbol(bindings *b, dim symbol, int64_t value, const char *name, bool is_option) {
+  *ARENA_PUSH(b->arena, b->items, b->n, b->cap) = (binding){symbol, value, name, is_option};
 }
 
-/* Checks the shape that the caller gives for an input against the declared one.  Symbolic dimensions of the declared
- * shape that have no value yet get the sizes of the given shape as values.  Some exporters write 0 for "any size", so a
- * declared 0 accepts every size. */
-static status bind_given(arena *a, bindings *b, const char *name, const shape *declared, const shape *given) {
+static const binding *find_binding(const bindings *b, dim symbol) {
+  for (uint32_t k = 0; k < b->n; k++) {
+    if (b->items[k].symbol == symbol) {
+      return &b->items[k];
+    }
+  }
+  return NULL;
+}
+
+/* Gives *want, the declared dimension k of an input, its size as value.  Many models call dimensions by one name that
+ * do not always have the same size, and ONNX Runtime runs these with any sizes.  So if another input has given the name
+ * another size, *want becomes a symbol of its own.  Returns false if the size is not allowed.  Some exporters write 0
+ * for "any size", so a declared 0 accepts every size. */
+static bool bind_dim(bindings *b, const char *input, int k, dim *want, int64_t size) {
+  if (dim_is_const(*want)) {
+    return *want == 0 || *want == size;
+  }
+  const binding *known = find_binding(b, *want);
+  const char *name = dim_name(b->dims, *want);
+  if (known && (known->is_option || known->value == size)) {
+    return known->value == size;
+  }
+  *want = known ? dim_nameless(b->dims, input, k) : *want;
+  bind_symbol(b, *want, size, name, false);
+  return true;
+}
+
+/* Checks the shape that the caller gives for an input against the declared one, and binds the symbolic dimensions of
+ * the declared shape to the sizes of the given one. */
+static status bind_given(bindings *b, const char *name, shape *declared, const shape *given) {
+  const shape model = *declared;
   bool any_rank = declared->kind == SHAPE_UNRANKED;
   CHECK_THAT(given->type == declared->type && (any_rank || given->rank == declared->rank),
              STATUS_INVALID_ARGUMENT | (given->type == declared->type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE),
              "input '%s' is %s; the model wants %s", name, SHAPE_STR(NULL, given), SHAPE_STR(b->dims, declared));
   for (int k = 0; !any_rank && k < given->rank; k++) {
-    dim want = declared->dims[k];
-    int64_t value = given->dims[k], bound = value;
-    if (dim_is_const(want)) {
-      bound = want == 0 ? value : want;
-    } else if (!find_binding(b, want, &bound)) {
-      *ARENA_PUSH(a, b->items, b->n, b->cap) = (binding){want, value};
-    }
-    CHECK_THAT(value == bound, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+    const binding *known = find_binding(b, model.dims[k]);
+    CHECK_THAT(bind_dim(b, name, k, &declared->dims[k], given->dims[k]), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "input '%s' is %s; dimension %d of %s must be %" PRId64, name, SHAPE_STR(NULL, given), k,
-               SHAPE_STR(b->dims, declared), bound);
+               SHAPE_STR(b->dims, &model), known ? known->value : model.dims[k]);
   }
   return NULL;
 }
@@ -101,9 +118,9 @@ static const onnx_input_shape *given_input(const onnx_import_options *o, const c
   return NULL;
 }
 
-static const dim_range *find_range(const bindings *b, dim symbol) {
+static const dim_range *find_range(const bindings *b, const char *name) {
   for (uint32_t k = 0; k < b->options->n_ranges; k++) {
-    if (strcmp(b->options->ranges[k].name, dim_name(b->dims, symbol)) == 0) {
+    if (strcmp(b->options->ranges[k].name, name) == 0) {
       return &b->options->ranges[k];
     }
   }
@@ -131,9 +148,10 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
     if (dim_is_const(d)) {
       continue;
     }
-    const dim_range *range = find_range(b, d);
-    int64_t value = range ? range->most : b->options->open_dim;
-    CHECK_THAT(find_binding(b, d, &value) || value > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+    const binding *known = find_binding(b, d);
+    const dim_range *range = find_range(b, known ? known->name : dim_name(b->dims, d));
+    int64_t value = known ? known->value : range ? range->most : b->options->open_dim;
+    CHECK_THAT(known || value > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
     s->dims[k] = value;
     if (b->options->symbols) {
@@ -145,11 +163,11 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
 }
 
 /* Returns the shape that the caller gives for an input, or the declared shape if the caller gives none. */
-static status given_shape(arena *a, bindings *b, const Onnx__ValueInfoProto *input, shape *out) {
+static status given_shape(bindings *b, const Onnx__ValueInfoProto *input, shape *out) {
   const onnx_input_shape *given = given_input(b->options, input->name);
   TRY(onnx_value_shape(b->dims, input, out));
   if (given) {
-    TRY(bind_given(a, b, input->name, out, &given->shape));
+    TRY(bind_given(b, input->name, out, &given->shape));
     /* With symbols, the declared symbolic dimensions are kept.  Constant ones get the given sizes, since a
      * declared 0 accepts every size. */
     bool keep = b->options->symbols && out->kind != SHAPE_UNRANKED;
@@ -211,12 +229,12 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   f->definitions = options->symbols;
   for (uint32_t k = 0; k < options->n_dims; k++) {
     dim symbol = dim_symbol(b.dims, options->dims[k].name);
-    *ARENA_PUSH(a, b.items, b.n, b.cap) = (binding){symbol, options->dims[k].value};
+    bind_symbol(&b, symbol, options->dims[k].value, options->dims[k].name, true);
   }
   shape *shapes = ARENA_NEW_N(a, shape, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
     if (has_array(model, options, g->input[k]->name)) {
-      TRY(given_shape(a, &b, g->input[k], &shapes[k]));
+      TRY(given_shape(&b, g->input[k], &shapes[k]));
     }
   }
   for (size_t k = 0; k < g->n_input; k++) {

@@ -234,29 +234,21 @@ START_TEST(ranges) {
 }
 END_TEST
 
-/* y = a + b, f32[n] and f32[k]. */
-static void write_sum(void) {
+/* y = a + b, f32[n] and f32[k], where k may be called n, too. */
+static void write_sum(const char *k) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "a,b", "y");
   graph_node(a, m->graph, "Add", "a,b", "y")->name = arena_strdup(a, "sum");
   session_case_set_type(a, m->graph->input[0], 1, "n");
-  session_case_set_type(a, m->graph->input[1], 1, "k");
+  session_case_set_type(a, m->graph->input[1], 1, k);
   session_case_set_type(a, m->graph->output[0], 1, "o");
   session_case_write(a, m);
 }
 
-/* Sizes of 1, which are broadcast, need programs of their own.  A saved file has all these programs. */
-START_TEST(split_ranges) {
-  static const int64_t sizes[][2] = {{5, 5}, {1, 4}, {6, 1}, {1, 1}, {2, 2}};
-  const session_program *c;
-  write_sum();
-  session *s = open_ranges(backends[_i], (dim_range[]){{"n", 1, 6}, {"k", 1, 6}}, 2);
-  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
-  ck_assert_uint_eq(s->n_generals, 3);
-  ASSERT_OK(session_save(s, session_case_path));
-  session_close(s);
-  s = session_case_open(session_case_path, NULL);
-  for (size_t k = 0; k < sizeof sizes / sizeof *sizes; k++) {
+/* Compiles and runs a + b for each pair of sizes, and checks the results. */
+static void run_sums(session *s, const int64_t (*sizes)[2], size_t n_sizes) {
+  for (size_t k = 0; k < n_sizes; k++) {
+    const session_program *c;
     float a[] = {1, 2, 3, 4, 5, 6}, b[] = {10, 20, 30, 40, 50, 60};
     shape first = shape_make(DTYPE_F32, 1, sizes[k]), second = shape_make(DTYPE_F32, 1, &sizes[k][1]);
     session_inputs inputs = {.shapes = (const shape *[]){&first, &second}, .values = (const void *[]){a, b}};
@@ -270,6 +262,57 @@ START_TEST(split_ranges) {
     }
     session_output_finish(s, &out);
   }
+}
+
+/* Sizes of 1, which are broadcast, need programs of their own.  A saved file has all these programs. */
+START_TEST(split_ranges) {
+  static const int64_t sizes[][2] = {{5, 5}, {1, 4}, {6, 1}, {1, 1}, {2, 2}};
+  const session_program *c;
+  write_sum("k");
+  session *s = open_ranges(backends[_i], (dim_range[]){{"n", 1, 6}, {"k", 1, 6}}, 2);
+  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
+  ck_assert_uint_eq(s->n_generals, 3);
+  ASSERT_OK(session_save(s, session_case_path));
+  session_close(s);
+  s = session_case_open(session_case_path, NULL);
+  run_sums(s, sizes, sizeof sizes / sizeof *sizes);
+  session_close(s);
+}
+END_TEST
+
+/* Two dimensions of one name may have different sizes, as in ONNX Runtime.  The program for equal sizes serves only
+ * equal sizes, and others serve the rest.  A size of the name in the options is for both dimensions, and so is a
+ * range. */
+START_TEST(one_name_for_two_sizes) {
+  static const int64_t equal[][2] = {{5, 5}, {3, 3}}, different[][2] = {{1, 4}, {6, 1}, {6, 6}, {1, 5}, {2, 1}};
+  const session_program *c;
+  session *s;
+  write_sum("n");
+  s = open_ranges(backends[_i], (dim_range[]){{"n", 1, 6}}, 1);
+  run_sums(s, equal, 2);
+  assert_sizes(session_generals(s),
+               "symbol n: a[0], b[0]\n"
+               "pins   none\n"
+               "guard  1 <= n: range of n\n"
+               "guard  n <= 6: range of n\n");
+  run_sums(s, different, 1);
+  assert_sizes(session_generals(s),
+               "symbol _b_0: b[0]\n"
+               "pin    n = 1: sum: Add\n"
+               "pins   1 by Add\n"
+               "guard  1 <= _b_0: range of n\n"
+               "guard  _b_0 <= 6: range of n\n");
+  run_sums(s, different, 5);
+  ck_assert_uint_eq(s->n_generals, 3);
+  session_close(s);
+
+  shape four = shape_make(DTYPE_F32, 1, (dim[]){4}), one = shape_make(DTYPE_F32, 1, (dim[]){1});
+  session_inputs inputs = {.shapes = (const shape *[]){&four, &one}};
+  s = session_case_open_with(
+      session_case_path,
+      (session_options){.backend = backends[_i], .dims = &(compiler_dim){"n", 4}, .n_dims = 1, .compile.threads = 1});
+  ASSERT_FAILS(session_compile(s, &inputs, &c), STATUS_INVALID_ARGUMENT,
+               "input 'b' is f32[1]; dimension 0 of f32[n] must be 4");
   session_close(s);
 }
 END_TEST
@@ -344,6 +387,7 @@ int main(void) {
   tcase_add_test(c, all_pinned);
   tcase_add_loop_test(c, ranges, 0, 2);
   tcase_add_loop_test(c, split_ranges, 0, 2);
+  tcase_add_loop_test(c, one_name_for_two_sizes, 0, 2);
   tcase_add_test(c, wrong_ranges);
   tcase_add_test(c, programs_with_other_inputs);
   return run_suite("programs", c);

@@ -86,6 +86,21 @@ def computed_k(largest, says):
     return model(nodes, feeds), feeds, says and f"n: TopK .*K holds {says}"
 
 
+def recurrent(op, lengths, says):
+    """A layer of one cell on two sequences of three steps."""
+    rows = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
+    return single(op, says and f"sequence_lens holds {says}, outside of [0, 4)", opset=14, x=np.zeros([3, 2, 1], F), w=np.ones([1, rows, 1], F),
+                  r=np.ones([1, rows, 1], F), b=np.zeros([1, 2 * rows], F), i=np.array(lengths, "i4"), attributes={"hidden_size": 1})
+
+
+def scanned(lengths, says):
+    """A Scan of version 8, which adds up the numbers of two sequences."""
+    body = helper.make_graph([node("Add", ["s", "v"], ["sum"])], "body", [typed(k, TensorProto.FLOAT, [1]) for k in "sv"],
+                             [typed("sum", TensorProto.FLOAT, [1])])
+    return single("Scan", says and f"sequence_lens holds {says}, outside of [0, 4)", opset=8, i=np.array(lengths), s=np.zeros([2, 1], F),
+                  v=np.ones([2, 3, 1], F), attributes={"num_scan_inputs": 1, "body": body})
+
+
 def all_cases():
     x, square = TABLE, TABLE[:3, :3]
     long = np.zeros(300_000, np.int64)
@@ -127,6 +142,7 @@ def all_cases():
         "one_hot": single("OneHot", None, i=[1, 9, -9], constants=[constant("depth", 4), constant("values", np.array([0, 1], F))]),
         "top_k": computed_k(5, "5, outside of [0, 5)"), "top_k_negative": computed_k(-1, "-1, outside of [0, 5)"),
         "top_k_all": computed_k(4, None), "top_k_one": computed_k(1, None), "top_k_none": computed_k(0, None),
+        "scan_long": scanned([4, 2], "4"), "scan_negative": scanned([2, -1], "-1"), "scan_fine": scanned([3, 1], None),
         "loop": looped(5), "loop_fine": looped(4), "if": branched(True), "if_fine": branched(False),
         "counted_gather": counted([1, 0, 0, 1], "Gather", "indices holds 4,"), "counted_gather_fine": counted([1, 0, 1, 0], "Gather", None),
         "counted_div": counted([1, 1, 0, 0], "Div", DIVISOR), "counted_div_fine": counted([1, 0, 1, 0], "Div", None),
@@ -134,6 +150,9 @@ def all_cases():
         "mod_float": single("Mod", None, a=np.array([7, 8], F), b=np.array([2, 3], F), attributes={"fmod": 1}),
         "div_float": single("Div", None, a=np.array([7, 8], F), b=np.array([2, 0], F)),
     }
+    for op in ("RNN", "GRU", "LSTM"):
+        cases[f"{op}_long"], cases[f"{op}_negative"] = recurrent(op, [3, 4], "4"), recurrent(op, [-1, 3], "-1")
+        cases[f"{op}_fine"] = recurrent(op, [0, 3], None)
     for t in INTEGERS:
         for op in ("Div", "Mod"):
             cases[f"{op}_{t}"] = single(op, DIVISOR, a=np.array([7, 8, 9], t), b=np.array([2, 3, 0], t))

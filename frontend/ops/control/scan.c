@@ -71,8 +71,9 @@ static status count_steps(onnx_loop *l) {
   return NULL;
 }
 
-/* Returns the number of iterations for batch element i.  The standard does not define the elements of scan
- * outputs for the remaining iterations; here they are 0. */
+/* Returns the number of iterations for batch element i; it is within bounds even if these are not checked
+ * (onnx_import_options.unchecked).  The standard does not define the elements of scan outputs for the remaining
+ * iterations; here they are 0. */
 static hlo_value length_of(const onnx_loop *l, dim i) {
   hlo_builder *b = l->n->b;
   hlo_value n = hlo_convert(b, onnx_pick(b, l->n->in[0], 0, i), DTYPE_S64);
@@ -114,6 +115,8 @@ static status import_scan_8(onnx_node *n, int64_t batch) {
     }
     if (i == 0) {
       TRY(count_steps(&l));
+      TRY(onnx_has_in(n, 0) ? onnx_check_below(n, n->in[0], "sequence_lens", dim_add_const(onnx_dims(n), l.trip, 1))
+                            : NULL);
     }
     set_step_input(&l, n_scans, dim_mul(onnx_dims(n), i, l.trip));
     if (i == 0) {

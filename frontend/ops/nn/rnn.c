@@ -6,6 +6,7 @@
 #include <strings.h>
 
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/symbolic.h"
 #include "hlo/ir/composites.h"
 
 typedef struct layer {
@@ -123,6 +124,9 @@ static status read_sizes(const onnx_node *n, layer *l) {
   TRY(onnx_need_dims(n, 2, "R", 3, (dim[]){d, gates * hidden, hidden}));
   TRY(onnx_need_dims(n, 3, "B", 2, (dim[]){d, 2 * gates * hidden}));
   TRY(onnx_need_dims(n, 4, "sequence_lens", 1, &l->batch));
+  if (onnx_has_in(n, 4)) {
+    TRY(onnx_check_below(n, n->in[4], "sequence_lens", dim_add_const(onnx_dims(n), l->steps, 1)));
+  }
   dim state[] = {d, l->batch, hidden}, state_batch_first[] = {l->batch, d, hidden};
   TRY(onnx_need_dims(n, 5, "initial_h", 3, l->batch_first ? state_batch_first : state));
   if (l->r.cell == HLO_COMPOSITE_LSTM) {

@@ -42,6 +42,14 @@ STATUS_MUST_USE status cli_await_tuned(const cli_args *args, session *s, const l
 STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
                                    const session_program **out);
 
+/* Returns the sizes of dimensions that are assumed, since neither the model nor these inputs give them: "n = 1,
+ * x[1] = 1", or "" if there are none. */
+const char *cli_assumed_sizes(const session *s, const session_inputs *told, arena *a);
+/* Makes the message of an error begin with the model's path.  If the model may be valid at other sizes than those that
+ * are assumed, the message then ends with these.  The session may be NULL.  Takes ownership of the error and returns
+ * the new one; NULL stays NULL. */
+STATUS_MUST_USE status cli_name_model(const cli_args *args, const session *s, status failed, arena *a);
+
 /* Makes a session_output for each output of the model.  Their contents are freed with the arena, which must be
  * destroyed before the session is closed. */
 session_output *cli_make_outputs(session *s, arena *a);

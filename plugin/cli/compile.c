@@ -47,29 +47,10 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
   }
 }
 
-/* Returns the dimensions whose size was not given, such as "n, x[1]". */
-static const char *guessed_dims(const session *s, const session_inputs *inputs, arena *a) {
-  const compiler_model *source = session_source(s);
-  str_map seen;
-  const char *text = "";
-  str_map_init(&seen, a);
-  for (uint32_t k = 0; k < source->n_inputs; k++) {
-    const model_value *v = &source->inputs[k];
-    for (int d = 0; d < v->shape.rank; d++) {
-      const char *name = v->dim_names[d] ? v->dim_names[d] : arena_printf(a, "%s[%d]", v->name, d);
-      if (session_guesses(s, inputs, k, d) && !str_map_get(&seen, name)) {
-        *str_map_put(&seen, name) = &seen;
-        text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", name);
-      }
-    }
-  }
-  return text;
-}
-
 /* Prints which sizes the programs of the session serve. */
 static void print_sizes(FILE *f, const opened_model *m, arena *a) {
   const session_program *general = session_generals(m->s);
-  const char *guessed = general ? "" : guessed_dims(m->s, &m->inputs, a);
+  const char *assumed = general ? "" : cli_assumed_sizes(m->s, &m->inputs, a);
   for (; general; general = general->next) {
     fprintf(f, "%-18sone program for all sizes\n", "sizes");
     size_write_lines(f, 0, 17, general->program);
@@ -77,8 +58,8 @@ static void print_sizes(FILE *f, const opened_model *m, arena *a) {
   if (m->reason) {
     fprintf(f, "%-18seach set of sizes gets a program of its own: %s\n", "sizes", m->reason);
   }
-  if (*guessed) {
-    fprintf(f, "unknown sizes     %s are taken as 1 (--dim and --shape set them)\n", guessed);
+  if (*assumed) {
+    fprintf(f, "assumed sizes     %s (--dim NAME=SIZE and --shape change that)\n", assumed);
   }
 }
 
@@ -145,7 +126,7 @@ static status emit_source(const cli_args *args, session *s, const session_inputs
   status failed = args->explain ? compiler->explain(source, &request, args->explain, a, &text)
                                 : compiler->print(source, &request, args->after, args->no_constants, a, &text);
   cli_progress_end();
-  TRY(status_name_file(failed, args->files.items[0]));
+  TRY(cli_name_model(args, s, failed, a));
   return write_text(args->output, text);
 }
 
@@ -166,7 +147,7 @@ static status compile_program(const cli_args *args, const session_options *optio
   TRY(open_model(args, &open, a, m));
   cli_progress_start(args->quiet, "compiling", 0);
   status failed = session_compile_ranges(m->s, &m->inputs, out);
-  if (!failed || !open.keep_open || open.n_ranges || !*guessed_dims(m->s, &m->inputs, a) ||
+  if (!failed || !open.keep_open || open.n_ranges || !*cli_assumed_sizes(m->s, &m->inputs, a) ||
       status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
@@ -180,7 +161,8 @@ static status compile_program(const cli_args *args, const session_options *optio
 static status emit_oxla(const cli_args *args, const session_options *options, arena *a) {
   opened_model m = {0};
   const session_program *c;
-  TRY(status_name_file(compile_program(args, options, a, &m, &c), args->files.items[0]));
+  status failed = compile_program(args, options, a, &m, &c);
+  TRY(cli_name_model(args, m.s, failed, a));
   cli_progress_end();
   TRY(save(m.s, args->output));
   if (!args->quiet) {
@@ -195,7 +177,8 @@ static status emit_oxla(const cli_args *args, const session_options *options, ar
 static status emit_report(const cli_args *args, const session_options *options, arena *a, const char *emit) {
   opened_model m = {0};
   const session_program *c;
-  TRY(status_name_file(compile_program(args, options, a, &m, &c), args->files.items[0]));
+  status failed = compile_program(args, options, a, &m, &c);
+  TRY(cli_name_model(args, m.s, failed, a));
   cli_progress_end();
   const rt_report *r = &reported_of(c)->report;
   const char *text = strcmp(emit, "llvm") == 0 ? r->llvm : strcmp(emit, "buffers") == 0 ? r->buffers : r->assembly;

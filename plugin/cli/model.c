@@ -1,7 +1,9 @@
 /* model.c - opens the model of a command and makes its inputs. */
+#include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "base/hash.h"
 #include "plugin/cli/cli.h"
 
 /* --- sessions --- */
@@ -142,6 +144,46 @@ status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal
   return cli_fill_inputs(args, session_source(s), INT64_MAX, a, *out);
 }
 
+/* --- assumed sizes --- */
+
+const char *cli_assumed_sizes(const session *s, const session_inputs *told, arena *a) {
+  const compiler_model *source = session_source(s);
+  str_map seen;
+  const char *text = "";
+  str_map_init(&seen, a);
+  for (uint32_t k = 0; k < source->n_inputs; k++) {
+    const model_value *v = &source->inputs[k];
+    for (int d = 0; d < v->shape.rank; d++) {
+      const char *name = v->dim_names[d] ? v->dim_names[d] : arena_printf(a, "%s[%d]", v->name, d);
+      if (session_guesses(s, told, k, d) && !str_map_get(&seen, name)) {
+        *str_map_put(&seen, name) = &seen;
+        int64_t size = session_input_shape(s, told, k).dims[d];
+        text = arena_printf(a, "%s%s%s = %" PRId64, text, *text ? ", " : "", name, size);
+      }
+    }
+  }
+  return text;
+}
+
+status cli_name_model(const cli_args *args, const session *s, status failed, arena *a) {
+  session_inputs told;
+  status_code about = status_get_subject(failed);
+  bool is_of_sizes = s && status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
+  if (is_of_sizes) {
+    status unread = cli_told_inputs(args, s, a, &told);
+    const char *assumed = unread ? "" : cli_assumed_sizes(s, &told, a);
+    status_free(unread);
+    if (*assumed) {
+      status more =
+          status_error(STATUS_INVALID_MODEL | about, "%s; assumed sizes: %s (--dim NAME=SIZE and --shape change that)",
+                       status_message(failed), assumed);
+      status_free(failed);
+      failed = more;
+    }
+  }
+  return status_name_file(failed, args->files.items[0]);
+}
+
 /* --- running --- */
 
 session_inputs cli_inputs(const session *s, const literal *inputs, arena *a) {
@@ -162,7 +204,6 @@ status cli_compile_for(session *s, const literal *inputs, arena *a, const sessio
 
 status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
   enum { SMALL = 1 << 20 }; /* bytes; an input on whose values sizes depend is rarely larger */
-  const char *path = args->files.items[0];
   TRY(shape_inputs(args, s, a, out));
   literal *inputs = *out;
   TRY(cli_fill_inputs(args, session_source(s), SMALL, a, inputs));
@@ -173,7 +214,7 @@ status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, co
     TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
     failed = cli_compile_for(s, inputs, a, program);
   }
-  TRY(status_name_file(failed, path));
+  TRY(cli_name_model(args, s, failed, a));
   cli_progress_start(args->quiet, "making inputs", 0);
   TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
   cli_progress_end();

@@ -209,28 +209,28 @@ static void print_report(const cli_args *args, const compiler_object *o, const r
 }
 
 /* Compiles the model for all sizes that are open.  If that is impossible, sets *reason to why, and compiles it for one
- * set of sizes.  But if a range of sizes was given (--dim), or memory or time ran out, it fails. */
+ * set of sizes.  But if a range of sizes was given (--dim), or memory or time ran out, it fails.  Sets *s to the
+ * session that was opened last. */
 static status compile_object(const cli_args *args, const session_options *options, const compiler_object_options *how,
-                             arena *a, compiler_object *out, rt_report *report, const char **reason) {
+                             arena *a, compiler_object *out, rt_report *report, const char **reason, session **s) {
   session_options open = *options, closed = *options;
-  session *s;
   session_inputs inputs;
   open.keep_open = true;
   open.open_dim = COMPILER_LIKELY_SIZE;
   closed.keep_open = false;
-  TRY(cli_open(args, &open, args->files.items[0], a, &s));
-  CHECK_THAT(!session_is_image(s), STATUS_INVALID_ARGUMENT, "the file is compiled already");
-  TRY(cli_told_inputs(args, s, a, &inputs));
+  TRY(cli_open(args, &open, args->files.items[0], a, s));
+  CHECK_THAT(!session_is_image(*s), STATUS_INVALID_ARGUMENT, "the file is compiled already");
+  TRY(cli_told_inputs(args, *s, a, &inputs));
   cli_progress_start(args->quiet, "compiling", 0);
-  status failed = session_write_object(s, &inputs, how, a, out, report);
+  status failed = session_write_object(*s, &inputs, how, a, out, report);
   if (!failed || open.n_ranges || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
   *reason = arena_strdup(a, status_message(failed));
   status_free(failed);
-  TRY(cli_open(args, &closed, args->files.items[0], a, &s));
-  TRY(cli_told_inputs(args, s, a, &inputs));
-  return session_write_object(s, &inputs, how, a, out, report);
+  TRY(cli_open(args, &closed, args->files.items[0], a, s));
+  TRY(cli_told_inputs(args, *s, a, &inputs));
+  return session_write_object(*s, &inputs, how, a, out, report);
 }
 
 /* Reads OUTPUT=INPUT or OUTPUT=INPUT,AXIS. */
@@ -272,9 +272,10 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
   options->compile.own_kernels = true;
   options->compile.threads = options->compile.threads ? options->compile.threads : 1;
   options->tune = options->tune ? options->tune : "off"; /* so that every machine writes the same file */
-  status failed = compile_object(args, options, &how, a, &object, &report, &reason);
+  session *s = NULL;
+  status failed = compile_object(args, options, &how, a, &object, &report, &reason, &s);
   cli_progress_end();
-  TRY(status_name_file(failed, args->files.items[0]));
+  TRY(cli_name_model(args, s, failed, a));
   TRY(write_files(args, &object, a));
   if (!args->quiet) {
     print_report(args, &object, &report, reason);

@@ -118,7 +118,7 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   if (progress.what) {
     cli_progress_end();
   }
-  TRY(failed);
+  TRY(cli_name_model(&own, s, failed, a));
   print_report(args, &report);
   *wrong |= report.n_different > 0;
   return NULL;

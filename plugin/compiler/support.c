@@ -1,6 +1,7 @@
 /* support.c - checks which nodes of a model can be compiled, and why the others cannot. */
 #include "plugin/compiler/support.h"
 
+#include <inttypes.h>
 #include <string.h>
 
 #include "backend_ref/eval.h"
@@ -18,7 +19,8 @@ typedef struct check_support {
   dim_table *dims;
   onnx_input_shape *inputs;
   uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
-  bool open; /* whether a dimension has no given value, so that one was assumed (size_of), or an input has no rank */
+  bool open;           /* whether the size of a dimension is assumed, since none is given, or an input has no rank */
+  const char *assumed; /* the sizes that are assumed, such as "n = 1, x[1] = 1" */
 } check_support;
 
 static void add_problem(check_support *c, const char *text) {
@@ -59,35 +61,60 @@ static status check_ops(check_support *c) {
   return NULL;
 }
 
-/* Adds the name of a symbolic dimension to the list, unless it is there or the importer made it up (then it begins with
- * '_'). */
-static void list_dim_name(check_support *c, const char *name) {
-  bool listed = *name == '_';
+static bool is_listed(const check_support *c, const char *name) {
+  bool listed = false;
   for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
     listed = strcmp(c->out->dim_names[k], name) == 0;
   }
-  if (!listed) {
+  return listed;
+}
+
+/* Adds the name of a symbolic dimension to the list, unless it is there or the importer made it up (then it begins with
+ * '_'). */
+static void list_dim_name(check_support *c, const char *name) {
+  if (*name != '_' && !is_listed(c, name)) {
     *ARENA_PUSH(c->a, c->out->dim_names, c->out->n_dim_names, c->cap_dim_names) = name;
   }
 }
 
-/* A function for dim_substitute: lists the name of a symbolic dimension, and returns the size that the request gives
- * it.  If the request gives none, sets c->open and returns an assumed size. */
-static dim size_of(void *data, dim symbol) {
-  check_support *c = data;
-  list_dim_name(c, dim_name(c->dims, symbol));
+/* Returns the size that the request gives to a symbolic dimension; -1 if it gives none. */
+static dim size_of(const check_support *c, const char *name) {
   for (uint32_t k = 0; k < c->request->n_dims; k++) {
-    if (strcmp(dim_name(c->dims, symbol), c->request->dims[k].name) == 0) {
+    if (strcmp(name, c->request->dims[k].name) == 0) {
       return c->request->dims[k].value;
     }
   }
-  c->open = true;
+  return -1;
+}
+
+static dim likely_size(const check_support *c, const char *name) {
   for (uint32_t k = 0; k < c->request->n_ranges; k++) {
-    if (strcmp(dim_name(c->dims, symbol), c->request->ranges[k].name) == 0) {
+    if (strcmp(name, c->request->ranges[k].name) == 0) {
       return c->request->ranges[k].most;
     }
   }
   return c->request->open_dim;
+}
+
+/* Replaces the symbolic dimensions of an input by the sizes that the request gives them, or by assumed ones, and lists
+ * their names. */
+static void close_input(check_support *c, const char *input, shape *s) {
+  for (int d = 0; d < s->rank; d++) {
+    const char *name = dim_name(c->dims, s->dims[d]);
+    if (!name) {
+      continue;
+    }
+    s->dims[d] = size_of(c, name);
+    if (s->dims[d] < 0) {
+      s->dims[d] = likely_size(c, name);
+      c->open = true;
+      if (!is_listed(c, name)) {
+        const char *shown = *name == '_' ? arena_printf(c->a, "%s[%d]", input, d) : name;
+        c->assumed = arena_printf(c->a, "%s%s%s = %" PRId64, c->assumed, *c->assumed ? ", " : "", shown, s->dims[d]);
+      }
+    }
+    list_dim_name(c, name);
+  }
 }
 
 /* Prints a shape with the names of its symbolic dimensions; "?" stands for a name that the importer made up, which
@@ -132,9 +159,7 @@ static void check_values(check_support *c) {
       c->open = true;
       continue;
     }
-    for (int d = 0; d < s.rank; d++) {
-      s.dims[d] = dim_substitute(c->dims, s.dims[d], size_of, c);
-    }
+    close_input(c, g->input[k]->name, &s);
     c->inputs[c->n_inputs++] = (onnx_input_shape){.name = g->input[k]->name, .shape = s};
   }
   for (size_t k = 0; k < g->n_output; k++) {
@@ -155,8 +180,8 @@ static void add_note(check_support *c, const char *text) {
  * be valid at other sizes. */
 static void add_finding(check_support *c, status_code code, const char *text) {
   if (c->open && code != STATUS_UNSUPPORTED) {
-    add_note(c, arena_printf(c->a, "with open dimensions as %lld (--dim and --shape change that): %s",
-                             (long long)c->request->open_dim, text));
+    add_note(c, arena_printf(c->a, "%s; assumed sizes: %s (--dim NAME=SIZE and --shape change that)", text,
+                             *c->assumed ? c->assumed : "none"));
   } else {
     add_problem(c, text);
   }
@@ -240,6 +265,7 @@ static status check_guarded(void *data) {
 
 status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
                               support_report *out) {
-  return guard_run(check_guarded,
-                   &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
+  return guard_run(
+      check_guarded,
+      &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out, .assumed = ""});
 }

@@ -159,6 +159,11 @@ void session_add_general(session *s, session_program *c);
  * none was tried.  `refused` may be NULL; otherwise *refused must be NULL before the call.  The caller has the turn. */
 STATUS_MUST_USE status session_bind(session *s, const session_inputs *inputs, session_program **out, status *refused);
 
+/* Fails if each of these programs for all sizes, which are `what` the message says, is only for one size of a dimension
+ * that has a range with several sizes. */
+STATUS_MUST_USE status session_check_pins(const session *s, const char *what, uint32_t n,
+                                          const rt_program *const *programs);
+
 /* Returns the inputs for which a program without open sizes was compiled or bound: its shapes, and the contents that
  * decide sizes. */
 session_inputs session_inputs_of(arena *a, const rt_program *p);

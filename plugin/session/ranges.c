@@ -1,5 +1,8 @@
 /* ranges.c - compiles programs ahead of time for the ranges of sizes of the options (session_options.ranges). */
+#include <string.h>
+
 #include "plugin/session/internal.h"
+#include "runtime/program/size_text.h"
 
 /* A corner has the least or the largest size of each of the first MOST_RANGES ranges, and the largest size of each
  * further range.  Programs are compiled until all corners are served. */
@@ -15,6 +18,43 @@ static void move_to_corner(const session *s, const model_value *v, uint32_t corn
       x->dims[d] = k < MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
     }
   }
+}
+
+/* Returns the definition by which the program is only for one size of a dimension; NULL if there is none. */
+static const rt_definition *pin_of(const rt_program *p, const char *name) {
+  const rt_definition *found = NULL;
+  for (uint32_t k = 0; k < p->n_definitions && !found; k++) {
+    const rt_definition *d = &p->definitions[k];
+    found = size_is_pin(d) && strcmp(d->symbol, name) == 0 ? d : NULL;
+  }
+  return found;
+}
+
+status session_check_pins(const session *s, const char *what, uint32_t n, const rt_program *const *programs) {
+  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
+    const dim_range *r = &s->options.ranges[k];
+    const rt_definition *pin = NULL;
+    bool all = n && r->least < r->most;
+    for (uint32_t i = 0; i < n && all; i++) {
+      const rt_definition *d = pin_of(programs[i], r->name);
+      all = d != NULL;
+      pin = pin ? pin : d;
+    }
+    CHECK_THAT(!all, STATUS_UNSUPPORTED, "no %s serves the whole range of %s: %s = %s (%s)", what, r->name, pin->symbol,
+               pin->equals, pin->source);
+  }
+  return NULL;
+}
+
+/* Fails if all programs for all sizes that the session has are only for one size of a dimension that has a range. */
+static status check_generals(session *s, arena *a) {
+  const rt_program **programs = ARENA_NEW_N(a, const rt_program *, s->n_generals);
+  uint32_t n = s->n_generals;
+  const session_program *g = session_generals(s);
+  for (uint32_t k = n; k-- > 0; g = g->next) { /* the list begins with the newest program */
+    programs[k] = g->program;
+  }
+  return session_check_pins(s, "program", n, programs);
 }
 
 /* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The contents of an input
@@ -34,9 +74,14 @@ static status compile_corner(session *s, const session_inputs *told, uint32_t co
   }
   inputs.shapes = list;
   inputs.values = values;
-  TRY(session_compile(s, &inputs, &c));
+  status failed = session_compile(s, &inputs, &c);
+  if (failed && status_get_code(failed) == STATUS_INVALID_MODEL) { /* perhaps since the model pins a size */
+    return status_first(check_generals(s, a), failed);
+  }
+  TRY(failed);
   bool serves = c->general;
   session_release(s, c);
+  TRY(serves ? NULL : check_generals(s, a));
   const char *reason = session_exact_reason(s);
   CHECK_THAT(serves, STATUS_UNSUPPORTED, "no program serves the whole ranges: %s",
              reason ? reason : "their sizes need too many programs");
@@ -56,7 +101,7 @@ static status compile_corners(void *data) {
   for (uint32_t corner = 0; x->s->options.n_ranges && corner < 1u << n; corner++) {
     TRY(compile_corner(x->s, x->inputs, corner, x->arena));
   }
-  return NULL;
+  return check_generals(x->s, x->arena);
 }
 
 status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {

@@ -124,16 +124,7 @@ typedef struct object_call {
 static status check_open_sizes(const session *s, const rt_program *p, arena *a) {
   CHECK_THAT(!rt_program_is_static(p) || !session_has_open_sizes(s, &(session_inputs){0}), STATUS_UNSUPPORTED, "%s",
              size_why_static(a, p));
-  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
-    const dim_range *r = &s->options.ranges[k];
-    for (uint32_t i = 0; i < p->n_definitions; i++) {
-      const rt_definition *d = &p->definitions[i];
-      bool pinned = size_is_pin(d) && strcmp(d->symbol, r->name) == 0;
-      CHECK_THAT(!pinned || r->least == r->most, STATUS_UNSUPPORTED,
-                 "no object serves the whole range of %s: %s = %s (%s)", r->name, d->symbol, d->equals, d->source);
-    }
-  }
-  return NULL;
+  return session_check_pins(s, "object", 1, &p);
 }
 
 static status write_guarded(void *data) {

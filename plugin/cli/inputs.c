@@ -15,13 +15,13 @@ static const char *list_inputs(const compiler_model *source, arena *a) {
   return text;
 }
 
-/* Finds the input that NAME=VALUE names, and sets *file to VALUE.  Names may contain '=', so the longest name that fits
- * is taken. */
-static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
-                         const char **file) {
+/* Finds the value that NAME=VALUE names, and sets *file to VALUE.  Names may contain '=', so the longest name that fits
+ * is taken.  Returns false if there is none. */
+static bool find_value(const model_value *values, uint32_t n_values, const char *text, uint32_t *out,
+                       const char **file) {
   size_t longest = 0;
-  for (uint32_t k = 0; k < source->n_inputs; k++) {
-    const char *name = source->inputs[k].name;
+  for (uint32_t k = 0; k < n_values; k++) {
+    const char *name = values[k].name;
     size_t n = strlen(name);
     if (n >= longest && strncmp(text, name, n) == 0 && text[n] == '=') {
       longest = n;
@@ -29,8 +29,35 @@ static status find_input(const compiler_model *source, const char *option, const
       *file = text + n + 1;
     }
   }
-  CHECK_THAT(longest, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
+  return longest;
+}
+
+static status find_input(const compiler_model *source, const char *option, const char *text, arena *a, uint32_t *out,
+                         const char **file) {
+  CHECK_THAT(find_value(source->inputs, source->n_inputs, text, out, file), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
              "--%s %s: the model has no such input; its inputs: %s", option, text, list_inputs(source, a));
+  return NULL;
+}
+
+/* Finds the input with a default that an argument of --input replaces.  Returns false if it gives another input. */
+static bool find_default(const compiler_model *source, const char *text, uint32_t *out, const char **file) {
+  return !find_value(source->inputs, source->n_inputs, text, out, file) &&
+         find_value(source->defaults, source->n_defaults, text, out, file);
+}
+
+status cli_read_constants(const cli_args *args, const compiler_model *source, arena *a, compiler_constant **out,
+                          uint32_t *n) {
+  *n = 0;
+  *out = ARENA_NEW_N(a, compiler_constant, args->inputs.n);
+  for (uint32_t i = 0; i < args->inputs.n; i++) {
+    const char *file;
+    uint32_t k;
+    if (find_default(source, args->inputs.items[i], &k, &file)) {
+      compiler_constant *c = &(*out)[(*n)++];
+      c->name = source->defaults[k].name;
+      TRY(cli_read_tensor(a, file, (dtype)source->defaults[k].shape.type, &c->value));
+    }
+  }
   return NULL;
 }
 
@@ -65,6 +92,9 @@ status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena
   for (uint32_t n = 0; n < args->inputs.n; n++) {
     const char *file;
     uint32_t k;
+    if (find_default(source, args->inputs.items[n], &k, &file)) {
+      continue; /* the session was opened with it (cli_read_constants) */
+    }
     TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
     CHECK_THAT(!told[k].data, STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
     TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, &told[k]));

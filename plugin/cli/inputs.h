@@ -4,6 +4,11 @@
 
 #include "plugin/cli/options.h"
 
+/* Reads the arrays that --input gives for inputs which have an initializer.  They are constants with which the model is
+ * opened. */
+STATUS_MUST_USE status cli_read_constants(const cli_args *args, const compiler_model *source, arena *a,
+                                          compiler_constant **out, uint32_t *n);
+
 /* Reads what --shape and --input say about the inputs of a model.  Sets *out to a literal for each input: its shape has
  * an element type only if the options give the shape, and its data is NULL unless they give the values.  Fails if an
  * option names an input that the model does not have. */

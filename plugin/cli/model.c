@@ -89,12 +89,32 @@ static void close_session(void *data) {
   cli_progress_end();
 }
 
+/* If --input gives arrays for inputs that have initializers, opens the session again, with these arrays in their
+ * place. */
+static status replace_defaults(const cli_args *args, const session_options *options, const char *path, arena *a,
+                               session **s) {
+  session_options more = *options;
+  compiler_constant *constants;
+  TRY(cli_read_constants(args, session_source(*s), a, &constants, &more.n_constants));
+  if (more.n_constants == 0) {
+    return NULL;
+  }
+  for (uint32_t k = 0; k < more.n_constants; k++) { /* the names are the session's */
+    constants[k].name = arena_strdup(a, constants[k].name);
+  }
+  more.constants = constants;
+  session_close(*s);
+  *s = NULL;
+  return session_open(path, NULL, 0, &more, s);
+}
+
 status cli_open(const cli_args *args, const session_options *options, const char *path, arena *a, session **out) {
   opened *kept = ARENA_NEW(a, opened);
   kept->quiet = args->quiet;
   arena_cleanup(a, close_session, kept);
   cli_progress_start(args->quiet, "loading", 0);
   TRY(session_open(path, NULL, 0, options, &kept->s));
+  TRY(replace_defaults(args, options, path, a, &kept->s));
   cli_progress_end();
   *out = kept->s;
   return NULL;

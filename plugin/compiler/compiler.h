@@ -27,11 +27,13 @@ typedef struct model_property {
 /* An opened model: what it declares, and the compiler's own data.  Everything is on the arena that `open` was given. */
 typedef struct compiler_model {
   const char *name;
-  uint32_t n_inputs, n_outputs, n_properties;
-  model_value *inputs, *outputs; /* `inputs` has only the inputs that a caller must give */
-  model_property *properties;    /* the model's metadata */
-  uint32_t n_nodes;              /* the number of ONNX operators, with functions inlined */
-  uint32_t n_initializers;       /* initializers of the main graph, including the constants that `open` was given */
+  uint32_t n_inputs, n_defaults, n_outputs, n_properties;
+  model_value *inputs;   /* the inputs that a caller must give */
+  model_value *defaults; /* the inputs with an initializer, which a compiler_constant may replace */
+  model_value *outputs;
+  model_property *properties; /* the model's metadata */
+  uint32_t n_nodes;           /* the number of ONNX operators, with functions inlined */
+  uint32_t n_initializers;    /* initializers of the main graph, including the constants that `open` was given */
   uint32_t n_files;
   const char **files; /* files of external data: paths relative to the model's folder */
   const void *model;  /* the compiler's own data (opened_model in internal.h) */
@@ -42,7 +44,8 @@ typedef struct compiler_dim {
   int64_t value;
 } compiler_dim;
 
-/* An input that never changes: it is compiled into the program as if it were an initializer of the model. */
+/* An input that never changes: it is compiled into the program as if it were an initializer of the model, in place of
+ * the one that the model may have for it. */
 typedef struct compiler_constant {
   const char *name;
   literal value; /* the data is borrowed as long as the model is open */
@@ -192,7 +195,7 @@ typedef struct compiler_object {
                                 of the last one */
 } compiler_object;
 
-enum { COMPILER_ABI = 17 };
+enum { COMPILER_ABI = 18 };
 
 typedef struct compiler_api {
   uint32_t abi;

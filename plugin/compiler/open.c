@@ -63,17 +63,33 @@ static status describe_files(arena *a, const onnx_model *m, compiler_model *s) {
   return onnx_walk_tensors(a, m->proto, add_file, &f);
 }
 
+/* Adds an input to the list of those that must be given, or of those that have a default.  A default of a type that is
+ * not supported is left out, since the model may be right without it. */
+static status describe_input(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v, bool has_default,
+                             compiler_model *s) {
+  shape declared;
+  status failed = onnx_value_shape(dims, v, &declared);
+  if (failed && has_default) {
+    status_free(failed);
+    return NULL;
+  }
+  TRY(failed);
+  model_value *out = has_default ? &s->defaults[s->n_defaults++] : &s->inputs[s->n_inputs++];
+  *out = describe(a, dims, v->name, &declared);
+  return NULL;
+}
+
 static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   const Onnx__GraphProto *g = m->graph;
   dim_table *dims = dim_table_create(a);
   s->name = g->name && *g->name ? g->name : "model";
   s->n_nodes = (uint32_t)m->expanded_nodes;
   s->inputs = ARENA_NEW_N(a, model_value, g->n_input);
+  s->defaults = ARENA_NEW_N(a, model_value, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
-    if (!onnx_model_has_initializer(m, g->input[k]->name)) {
-      shape declared;
-      TRY(onnx_value_shape(dims, g->input[k], &declared));
-      s->inputs[s->n_inputs++] = describe(a, dims, g->input[k]->name, &declared);
+    bool has_default = onnx_model_has_initializer(m, g->input[k]->name);
+    if (!has_default || onnx_model_input_is_overridable(m, g->input[k])) {
+      TRY(describe_input(a, dims, g->input[k], has_default, s));
     }
   }
   s->n_initializers = (uint32_t)(g->n_initializer + g->n_sparse_initializer);

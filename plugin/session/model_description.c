@@ -31,6 +31,7 @@ rt_span model_description_write(arena *a, const compiler_model *x, const fingerp
   rt_put_i64(&w, x->n_nodes);
   rt_put_i64(&w, x->n_initializers);
   put_values(&w, x->n_inputs, x->inputs);
+  put_values(&w, x->n_defaults, x->defaults);
   put_values(&w, x->n_outputs, x->outputs);
   rt_put_i64(&w, x->n_properties);
   for (uint32_t k = 0; k < x->n_properties; k++) {
@@ -86,6 +87,7 @@ compiler_model *model_description_read(arena *a, rt_span bytes, const fingerprin
   x->n_nodes = (uint32_t)rt_get_i64(&r);
   x->n_initializers = (uint32_t)rt_get_i64(&r);
   x->inputs = get_values(&r, a, &x->n_inputs);
+  x->defaults = get_values(&r, a, &x->n_defaults);
   x->outputs = get_values(&r, a, &x->n_outputs);
   x->n_properties = get_count(&r);
   x->properties = ARENA_NEW_N(a, model_property, x->n_properties);

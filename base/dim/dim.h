@@ -52,6 +52,11 @@ dim dim_symbol_n(dim_table *t, const char *name, size_t length);
 dim dim_named(dim_table *t, const char *name);
 /* Returns what dim_named calls the dimension of that name if no other name of a dimension would give the same. */
 char *dim_clean_name(arena *a, const char *name);
+bool dim_is_listed(const char *name, const char *const *names, uint32_t n);
+/* Returns the one of the names of symbols that a user means by `given`: that name itself, or the one that dim_named
+ * makes of it.  Returns NULL if there is none, or if several names of the model could have given it, which then have
+ * numbers behind them. */
+const char *dim_find_name(arena *a, const char *given, const char *const *names, uint32_t n);
 /* Returns the symbol that stands for dimension k of an array if that dimension has no name: "_array_k", where the name
  * of the array is shortened if it is long.  A number is appended if another dimension has that name. */
 dim dim_nameless(dim_table *t, const char *array, int k);

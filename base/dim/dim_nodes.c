@@ -92,6 +92,27 @@ static char *clean_name(arena *a, const char *name, size_t length) {
 
 char *dim_clean_name(arena *a, const char *name) { return clean_name(a, name, strlen(name)); }
 
+bool dim_is_listed(const char *name, const char *const *names, uint32_t n) {
+  bool found = false;
+  for (uint32_t k = 0; k < n && !found; k++) {
+    found = strcmp(name, names[k]) == 0;
+  }
+  return found;
+}
+
+const char *dim_find_name(arena *a, const char *given, const char *const *names, uint32_t n) {
+  if (dim_is_listed(given, names, n)) {
+    return given;
+  }
+  const char *clean = dim_clean_name(a, given), *numbered = arena_printf(a, "%s.", clean);
+  for (uint32_t k = 0; k < n; k++) {
+    if (strncmp(names[k], numbered, strlen(numbered)) == 0) {
+      return NULL;
+    }
+  }
+  return dim_is_listed(clean, names, n) ? clean : NULL;
+}
+
 /* Returns, as a pointer, 1 plus the index in t->nodes of the symbol of that name, which must consist of allowed
  * characters.  The symbol is added if it is new. */
 static void *intern_symbol(dim_table *t, const char *clean) {

@@ -2,7 +2,6 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "base/dim/dim.h"
 #include "plugin/cli/cli.h"
 #include "plugin/session/opened_file.h"
 
@@ -63,24 +62,6 @@ static status check_backend(const cli_args *args, const session_options *options
   return NULL;
 }
 
-/* Return the sizes and ranges of dimensions by the names that the importer gives these; session_check_dims later
- * refuses names that the model does not have. */
-static compiler_dim *clean_dims(arena *a, const session_options *o) {
-  compiler_dim *dims = arena_memdup(a, o->dims, o->n_dims * sizeof *dims);
-  for (uint32_t k = 0; k < o->n_dims; k++) {
-    dims[k].name = dim_clean_name(a, dims[k].name);
-  }
-  return dims;
-}
-
-static dim_range *clean_ranges(arena *a, const session_options *o) {
-  dim_range *ranges = arena_memdup(a, o->ranges, o->n_ranges * sizeof *ranges);
-  for (uint32_t k = 0; k < o->n_ranges; k++) {
-    ranges[k].name = dim_clean_name(a, ranges[k].name);
-  }
-  return ranges;
-}
-
 status cli_check(const cli_args *args, arena *a, int *code) {
   const compiler_api *compiler;
   session_options options;
@@ -97,9 +78,9 @@ status cli_check(const cli_args *args, arena *a, int *code) {
   CHECK_THAT(file->kind != OPENED_IMAGE, STATUS_INVALID_ARGUMENT,
              "%s: a compiled file was checked when it was compiled; check takes ONNX files only", path);
   compile_request request = {.backend = args->backend ? args->backend : session_default_backend(),
-                             .dims = clean_dims(a, &options),
+                             .dims = options.dims,
                              .n_dims = options.n_dims,
-                             .ranges = clean_ranges(a, &options),
+                             .ranges = options.ranges,
                              .n_ranges = options.n_ranges,
                              .open_dim = options.open_dim};
   arena *model = bounded_arena(args, a);

@@ -252,7 +252,8 @@ typedef struct compiler_api {
   /* Returns the operators that the model uses, sorted. */
   status (*list_ops)(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
   /* Lists the operators of a model and everything in it that is not supported.  `path` and `bytes` are as for `open`.
-   * Fails only if the model cannot be read. */
+   * The request may have the model's own names of dimensions (dim_find_name); names that the model does not have are
+   * ignored.  Fails only if the model cannot be read. */
   status (*check_support)(arena *a, const char *path, rt_span bytes, const compile_request *request,
                           support_report *out);
   /* Applies passes, given as comma-separated names, to HLO text and returns the new text. */

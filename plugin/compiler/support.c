@@ -61,20 +61,36 @@ static status check_ops(check_support *c) {
   return NULL;
 }
 
-static bool is_listed(const check_support *c, const char *name) {
-  bool listed = false;
-  for (uint32_t k = 0; k < c->out->n_dim_names && !listed; k++) {
-    listed = strcmp(c->out->dim_names[k], name) == 0;
+/* Adds the names of an input's symbolic dimensions to the list, except those that are there and those that the importer
+ * made up, which begin with '_'. */
+static void list_dim_names(check_support *c, const shape *s) {
+  for (int d = 0; d < s->rank; d++) {
+    const char *name = dim_name(c->dims, s->dims[d]);
+    if (name && *name != '_' && !dim_is_listed(name, c->out->dim_names, c->out->n_dim_names)) {
+      *ARENA_PUSH(c->a, c->out->dim_names, c->out->n_dim_names, c->cap_dim_names) = name;
+    }
   }
-  return listed;
 }
 
-/* Adds the name of a symbolic dimension to the list, unless it is there or the importer made it up (then it begins with
- * '_'). */
-static void list_dim_name(check_support *c, const char *name) {
-  if (*name != '_' && !is_listed(c, name)) {
-    *ARENA_PUSH(c->a, c->out->dim_names, c->out->n_dim_names, c->cap_dim_names) = name;
+static const char *shown_name(const check_support *c, const char *given) {
+  const char *found = dim_find_name(c->a, given, c->out->dim_names, c->out->n_dim_names);
+  return found ? found : given;
+}
+
+/* Replaces the names of dimensions in the request by those in the list, which the importer gives them. */
+static void show_names(check_support *c) {
+  compile_request *r = arena_memdup(c->a, c->request, sizeof *r);
+  compiler_dim *dims = arena_memdup(c->a, r->dims, r->n_dims * sizeof *dims);
+  dim_range *ranges = arena_memdup(c->a, r->ranges, r->n_ranges * sizeof *ranges);
+  for (uint32_t k = 0; k < r->n_dims; k++) {
+    dims[k].name = shown_name(c, dims[k].name);
   }
+  for (uint32_t k = 0; k < r->n_ranges; k++) {
+    ranges[k].name = shown_name(c, ranges[k].name);
+  }
+  r->dims = dims;
+  r->ranges = ranges;
+  c->request = r;
 }
 
 /* Returns the size that the request gives to a symbolic dimension; -1 if it gives none. */
@@ -96,24 +112,35 @@ static dim likely_size(const check_support *c, const char *name) {
   return c->request->open_dim;
 }
 
-/* Replaces the symbolic dimensions of an input by the sizes that the request gives them, or by assumed ones, and lists
- * their names. */
-static void close_input(check_support *c, const char *input, shape *s) {
+static void note_assumed(check_support *c, const char *name, dim size) {
+  c->assumed = arena_printf(c->a, "%s%s%s = %" PRId64, c->assumed, *c->assumed ? ", " : "", name, size);
+}
+
+/* Replaces the symbolic dimensions of an input by the sizes that the request gives them, or by assumed ones. */
+static void close_input(check_support *c, onnx_input_shape *input) {
+  shape *s = &input->shape;
   for (int d = 0; d < s->rank; d++) {
     const char *name = dim_name(c->dims, s->dims[d]);
-    if (!name) {
-      continue;
+    dim size = name ? size_of(c, name) : s->dims[d];
+    s->dims[d] = size < 0 ? likely_size(c, name) : size;
+    c->open |= size < 0;
+    if (size < 0 && *name == '_') {
+      note_assumed(c, arena_printf(c->a, "%s[%d]", input->name, d), s->dims[d]);
     }
-    s->dims[d] = size_of(c, name);
-    if (s->dims[d] < 0) {
-      s->dims[d] = likely_size(c, name);
-      c->open = true;
-      if (!is_listed(c, name)) {
-        const char *shown = *name == '_' ? arena_printf(c->a, "%s[%d]", input, d) : name;
-        c->assumed = arena_printf(c->a, "%s%s%s = %" PRId64, c->assumed, *c->assumed ? ", " : "", shown, s->dims[d]);
-      }
+  }
+}
+
+/* Gives all dimensions of the inputs their sizes. */
+static void close_inputs(check_support *c) {
+  show_names(c);
+  for (uint32_t k = 0; k < c->out->n_dim_names; k++) {
+    const char *name = c->out->dim_names[k];
+    if (size_of(c, name) < 0) {
+      note_assumed(c, name, likely_size(c, name));
     }
-    list_dim_name(c, name);
+  }
+  for (uint32_t k = 0; k < c->n_inputs; k++) {
+    close_input(c, &c->inputs[k]);
   }
 }
 
@@ -159,9 +186,10 @@ static void check_values(check_support *c) {
       c->open = true;
       continue;
     }
-    close_input(c, g->input[k]->name, &s);
+    list_dim_names(c, &s);
     c->inputs[c->n_inputs++] = (onnx_input_shape){.name = g->input[k]->name, .shape = s};
   }
+  close_inputs(c);
   for (size_t k = 0; k < g->n_output; k++) {
     (void)list_value(c, "output", g->output[k], &s, &failed);
     if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* an invalid declaration of an output is ignored */

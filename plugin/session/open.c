@@ -130,30 +130,6 @@ static void describe_image(session *s) {
 
 /* --- named dimensions --- */
 
-static bool is_named(const char *name, const char *const *names, uint32_t n) {
-  bool found = false;
-  for (uint32_t k = 0; k < n && !found; k++) {
-    found = strcmp(name, names[k]) == 0;
-  }
-  return found;
-}
-
-/* Returns the one of the names that `given` means: that name itself, or the one that is made of a name which the model
- * has and whose characters are not all allowed.  Returns NULL if there is none, or if several names of the model could
- * have given it, which then have numbers behind them (dim_named). */
-static const char *find_dim(arena *a, const char *given, const char *const *names, uint32_t n) {
-  if (is_named(given, names, n)) {
-    return given;
-  }
-  const char *clean = dim_clean_name(a, given), *numbered = arena_printf(a, "%s.", clean);
-  for (uint32_t k = 0; k < n; k++) {
-    if (strncmp(names[k], numbered, strlen(numbered)) == 0) {
-      return NULL;
-    }
-  }
-  return is_named(clean, names, n) ? clean : NULL;
-}
-
 status session_check_dims(arena *a, session_options *o, const char *const *names, uint32_t n) {
   const char *list = n ? names[0] : "none";
   for (uint32_t k = 1; k < n; k++) {
@@ -163,7 +139,7 @@ status session_check_dims(arena *a, session_options *o, const char *const *names
   dim_range *ranges = arena_memdup(a, o->ranges, o->n_ranges * sizeof *ranges);
   for (uint32_t k = 0; k < o->n_dims + o->n_ranges; k++) {
     const char **name = k < o->n_dims ? &dims[k].name : &ranges[k - o->n_dims].name;
-    const char *found = find_dim(a, *name, names, n);
+    const char *found = dim_find_name(a, *name, names, n);
     CHECK_THAT(found, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_NAME,
                "no input has a dimension '%s'; the model's named dimensions are: %s", *name, list);
     *name = found;
@@ -185,7 +161,7 @@ static status check_dims(session *s) {
   for (uint32_t k = 0; k < s->source->n_inputs && given; k++) {
     const model_value *v = &s->source->inputs[k];
     for (int d = 0; d < v->shape.rank; d++) {
-      if (v->dim_names[d] && !is_named(v->dim_names[d], names, n)) {
+      if (v->dim_names[d] && !dim_is_listed(v->dim_names[d], names, n)) {
         *ARENA_PUSH(s->arena, names, n, cap) = v->dim_names[d];
       }
     }

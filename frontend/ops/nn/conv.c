@@ -263,8 +263,8 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
   TRY(onnx_const_dim(n, w->dims[2], "the length of the kernel", &k));
   TRY(onnx_const_dim(n, x->dims[1], "the number of channels", &channels));
   TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){channels, 1, k}));
-  CHECK_THAT(k >= 1 && k <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL, "weight is %s; the kernel must not be empty",
-             SHAPE_STR(NULL, w));
+  CHECK_THAT(k >= 1 && k <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL,
+             "weight is %s; the length of the kernel must be within 1..%d", SHAPE_STR(NULL, w), ONNX_WINDOW_MAX);
   TRY(onnx_attr_int_in(n->proto, "dilation", 1, 1, ONNX_WINDOW_MAX, &dilation));
   int64_t past_steps = (k - 1) * dilation;
   dim state_dims[] = {x->dims[0], x->dims[1], past_steps};

@@ -425,9 +425,8 @@ bool session_allows_general(const session *s) {
 }
 
 bool session_wants_general(const session *s, const session_inputs *inputs) {
-  const session_inputs none = {0};
-  bool open =
-      s->meets_contents || s->options.n_ranges || session_has_open_sizes(s, s->options.keep_open ? inputs : &none);
+  const session_inputs *told = s->options.keep_open ? inputs : &(session_inputs){0};
+  bool open = s->meets_contents || s->options.n_ranges || session_has_open_sizes(s, told);
   return open && s->n_generals < MOST_GENERALS && !s->exact_reason && session_allows_general(s);
 }
 

@@ -29,6 +29,9 @@ def write_gates(w):
         w.add("LinearAttentionGate", sets, [F32, F32] if beta else [F32], constants=[1, 2])
     wide = np.array([[[-200, 0, 100]]], np.float32)
     w.add("LinearAttentionGate", [[wide, floats(3), floats(3)]], [F32])
+    for dims in ([(2, 3), (1, 5)], [()]):
+        w.add("GatedAdd", [[floats(*d, 6), floats(*d, 6), floats(*d, 1)] for d in dims], [F32])
+    w.add("GatedAdd", [[x.astype(np.float16) for x in (floats(7, 33), floats(7, 33), floats(7, 1))]], [F16])
     for activation, groups in itertools.product(({}, {"activation": "swish"}, {"activation": "sigmoid", "epsilon": 0.01}), (1, 3)):
         scale = floats(8)
         sets = [[floats(b, 2, 8 * groups), scale, floats(b, 2, 8 * groups)] for b in (3, 1)]

@@ -36,6 +36,23 @@ status onnx_import_contrib_quick_gelu(onnx_node *n) {
   return NULL;
 }
 
+/* --- GatedAdd --- */
+
+/* X + Y * gate, where gate has one number for each row of Y.  As with Mul and Add, the product is rounded to the type
+ * before it is added. */
+status onnx_import_contrib_gated_add(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape s = *onnx_in_shape(n, 0);
+  shape rows = s;
+  TRY(CONTRIB_ATTRIBUTES(n, NULL));
+  TRY(onnx_need_rank(n, 0, "X", 1, SHAPE_MAX_RANK));
+  rows.dims[s.rank - 1] = 1;
+  TRY(onnx_need_dims(n, 1, "Y", s.rank, s.dims));
+  TRY(onnx_need_dims(n, 2, "gate", s.rank, rows.dims));
+  n->out[0] = hlo_binary(b, HLO_ADD, n->in[0], hlo_binary(b, HLO_MUL, n->in[1], hlo_broadcast_to(b, n->in[2], &s)));
+  return NULL;
+}
+
 /* --- FusedMatMul --- */
 
 /* Returns input k, transposed as the multiplication needs it.  `batch` moves the first dimension before the last one,

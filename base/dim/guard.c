@@ -167,6 +167,11 @@ bool dim_equal(dim_table *t, dim a, dim b) {
   return x == y;
 }
 
+bool dim_happens_equal(dim_table *t, dim a, dim b) {
+  int64_t x, y;
+  return dim_known_equal(t, a, b) || (dim_hint(t, a, &x) && dim_hint(t, b, &y) && x == y && dim_equal(t, a, b));
+}
+
 bool dim_known_at_most(dim_table *t, dim a, dim b) {
   int64_t difference;
   if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {

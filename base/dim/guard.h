@@ -45,6 +45,9 @@ void dim_set_source(dim_table *t, const char *source);
 /* Return true if a is equal to b, or at most b.  May add a guard. */
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
+/* Like dim_equal, but adds no guard if the answer is false.  For a special case, if what is done in the general case is
+ * right for equal sizes too. */
+bool dim_happens_equal(dim_table *t, dim a, dim b);
 /* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
  * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if an expression cannot be evaluated at the
  * hints, since a number is too large or a divisor is not positive (dim_evaluate).  Then the answer was false and no

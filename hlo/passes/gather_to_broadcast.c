@@ -40,7 +40,7 @@ static int64_t times_of(dim_table *t, hlo_value indices, dim n) {
     return 0;
   }
   int64_t times = literal_i64(&by, 0);
-  return times >= 2 && dim_equal(t, dim_mul(t, n, times), hlo_shape(indices)->dims[0]) ? times : 0;
+  return times >= 2 && dim_happens_equal(t, dim_mul(t, n, times), hlo_shape(indices)->dims[0]) ? times : 0;
 }
 
 /* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions. */

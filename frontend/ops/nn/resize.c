@@ -407,13 +407,8 @@ status onnx_import_resize(onnx_node *n) {
   TRY(shape_check(&out, "the output"));
   /* An infinite element makes results NaN for which its weight is 0, as in ONNX Runtime and the reference. */
   hlo_value y = r.mode == NEAREST ? n->in[0] : onnx_widen(n->b, n->in[0]);
-  /* Axes that shrink come first, so that intermediate results stay small. */
-  for (int grows = 0; grows < 2; grows++) {
-    for (int k = 0; k < x->rank; k++) {
-      if (!dim_at_most(onnx_dims(n), r.plan[k].out, r.plan[k].in) == (grows == 1)) {
-        TRY(resize_axis(n, &r, k, &y));
-      }
-    }
+  for (int k = 0; k < x->rank; k++) { /* the order of sums must not depend on sizes, which may be symbolic */
+    TRY(resize_axis(n, &r, k, &y));
   }
   /* The standard's text does not say how integers are rounded.  Its reference implementation takes the nearest ones,
    * halves to even; ONNX Runtime truncates. */

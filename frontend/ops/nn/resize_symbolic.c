@@ -119,7 +119,7 @@ static int64_t stretch(const onnx_node *n, const resize *r, const axis_plan *p) 
   enum { MOST = 8 };
   dim_table *t = onnx_dims(n);
   int64_t k = 2;
-  while (k <= MOST && !dim_equal(t, p->out, dim_mul(t, p->in, k))) {
+  while (k <= MOST && !dim_happens_equal(t, p->out, dim_mul(t, p->in, k))) {
     k++;
   }
   if (k > MOST || (!p->by_sizes && p->scale != (double)k)) {

@@ -250,10 +250,21 @@ START_TEST(known_of_ranges) {
 }
 END_TEST
 
+START_TEST(a_special_case_adds_no_guard) {
+  ck_assert(!dim_happens_equal(table, parse("seq"), parse("past")));
+  ck_assert(!dim_happens_equal(table, parse("unknown"), parse("past")));
+  ck_assert(dim_happens_equal(table, parse("seq+1"), parse("1+seq")));
+  ck_assert_str_eq(guards(), "");
+  ck_assert(dim_happens_equal(table, parse("total"), parse("seq+past")));
+  ck_assert_str_eq(guards(), "total == past+seq");
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_loop_test(all, answers_a_question, 0, sizeof questions / sizeof *questions);
+  tcase_add_test(all, a_special_case_adds_no_guard);
   tcase_add_test(all, known_questions_add_no_guard);
   tcase_add_test(all, an_unanswered_question_pins);
   tcase_add_test(all, an_overflow_has_no_answer);

@@ -2,6 +2,7 @@
 base_sources = \
 	base/arena.c \
 	base/clock.c \
+	base/dim/answer.c \
 	base/dim/dim.c \
 	base/dim/dim_evaluate.c \
 	base/dim/dim_interval.c \
@@ -30,6 +31,7 @@ base_files = \
 	base/arith.h \
 	base/choice.h \
 	base/clock.h \
+	base/dim/answer.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
 	base/dim/guard.h \

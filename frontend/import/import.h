@@ -16,6 +16,11 @@ typedef struct onnx_dim_binding {
   int64_t value;
 } onnx_dim_binding;
 
+typedef struct onnx_dim_bindings {
+  uint32_t n, cap;
+  onnx_dim_binding *items;
+} onnx_dim_bindings;
+
 /* How the import uses the content of an input.  Sizes may depend on that content, for example if the input is the shape
  * of a Reshape or the axes of a reduction. */
 typedef enum onnx_content {
@@ -51,6 +56,9 @@ typedef struct onnx_import_options {
   bool *wanted;
   int64_t open_dim; /* the size of symbolic dimensions to which neither `dims`, `inputs` nor `ranges` gives one; if it
                        is 0, such dimensions are an error */
+  /* If not NULL, a list of assumed sizes, which dimensions get in place of open_dim.  A dimension that the list does
+   * not have yet is appended. */
+  onnx_dim_bindings *assumed;
   /* If true, an index out of range or an integer division by 0 has an arbitrary result at run time; otherwise it makes
    * the run fail. */
   bool unchecked;

@@ -138,6 +138,26 @@ static status keep_range(const bindings *b, const dim_range *r, dim d, int64_t v
   return NULL;
 }
 
+/* Returns the size that is assumed for d, which nothing else gives.  The first eight differ, so that no dimensions are
+ * equal by chance, and none is a multiple of another; all are multiples of 32, since many networks halve pictures five
+ * times. */
+static int64_t assumed_size(const bindings *b, dim d) {
+  static const int64_t sizes[] = {64, 96, 160, 224, 352, 416, 544, 608};
+  onnx_dim_bindings *list = b->options->assumed;
+  if (!list) {
+    return b->options->open_dim;
+  }
+  for (uint32_t k = 0; k < list->n; k++) {
+    if (strcmp(list->items[k].name, dim_name(b->dims, d)) == 0) {
+      return list->items[k].value;
+    }
+  }
+  int64_t size = sizes[list->n % (sizeof sizes / sizeof *sizes)];
+  *ARENA_PUSH(b->arena, list->items, list->n, list->cap) =
+      (onnx_dim_binding){arena_strdup(b->arena, dim_name(b->dims, d)), size};
+  return size;
+}
+
 /* Replaces the symbolic dimensions of an input's shape by their values or, if symbols are kept, gives them their values
  * as hints. */
 static status close_shape(const bindings *b, const char *name, shape *s) {
@@ -150,7 +170,7 @@ static status close_shape(const bindings *b, const char *name, shape *s) {
     }
     const binding *known = find_binding(b, d);
     const dim_range *range = find_range(b, known ? known->name : dim_name(b->dims, d));
-    int64_t value = known ? known->value : range ? range->most : b->options->open_dim;
+    int64_t value = known ? known->value : range ? range->most : assumed_size(b, d);
     CHECK_THAT(known || value > 0, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
                "dimension %d (%s) of input '%s' has no value", k, dim_name(b->dims, d), name);
     s->dims[k] = value;

@@ -23,6 +23,9 @@ STATUS_MUST_USE status cli_open(const cli_args *args, const session_options *opt
 
 /* Reads what --shape and --input say about the model's inputs: shapes, and the values of inputs that are in files. */
 STATUS_MUST_USE status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out);
+/* If a model could not be compiled for all sizes, for a reason, and then not for one set of sizes either, adds that
+ * reason to the second failure.  Takes ownership of `failed`, which may be NULL. */
+STATUS_MUST_USE status cli_explain_closed(status failed, const char *reason);
 
 /* Makes an array for each of the model's inputs: from the files of --input, otherwise random ones from --seed.
  * Dimensions without a size from the command line get the sizes of the session's options. */

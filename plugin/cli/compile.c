@@ -4,7 +4,6 @@
 #include <string.h>
 
 #include "base/file.h"
-#include "base/hash.h"
 #include "plugin/cli/cli.h"
 #include "runtime/program/size_text.h"
 
@@ -155,7 +154,8 @@ static status compile_program(const cli_args *args, const session_options *optio
   status_free(failed);
   TRY(open_model(args, &closed, a, m));
   cli_progress_start(args->quiet, "compiling", 0);
-  return session_compile(m->s, &m->inputs, out);
+  failed = session_compile(m->s, &m->inputs, out);
+  return cli_explain_closed(failed, m->reason);
 }
 
 static status emit_oxla(const cli_args *args, const session_options *options, arena *a) {

@@ -136,6 +136,11 @@ status cli_told_inputs(const cli_args *args, const session *s, arena *a, session
   return NULL;
 }
 
+status cli_explain_closed(status failed, const char *reason) {
+  bool explain = failed && status_get_code(failed) != STATUS_RESOURCE;
+  return explain ? status_prefix(failed, "no program serves all sizes: %s; for one set of sizes", reason) : failed;
+}
+
 /* Computes the shape that input k has in a run. */
 static status shape_input(const session *s, const session_inputs *told, uint32_t k, literal *out) {
   const model_value *v = &session_source(s)->inputs[k];

@@ -193,11 +193,14 @@ static status write_files(const cli_args *args, const compiler_object *o, arena 
   return args->weights ? write_file(args->weights, o->weights.data, o->weights.size) : NULL;
 }
 
-static void print_report(const cli_args *args, const compiler_object *o, const rt_report *r, const char *reason) {
+static void print_report(const cli_args *args, const compiler_object *o, const rt_report *r, const char *reason,
+                         arena *a) {
   const rt_program *p = o->program;
   if (p->n_sizes) {
     printf("%-18sone object for all sizes\n", "sizes");
     size_write_lines(stdout, 0, 17, p);
+  } else if (p->n_definitions) {
+    printf("%-18s%s\n", "sizes", size_why_static(a, p));
   }
   if (reason) {
     printf("%-18sdimensions without a size are taken as 1 (--dim and --shape set them): %s\n", "sizes", reason);
@@ -230,7 +233,8 @@ static status compile_object(const cli_args *args, const session_options *option
   status_free(failed);
   TRY(cli_open(args, &closed, args->files.items[0], a, s));
   TRY(cli_told_inputs(args, *s, a, &inputs));
-  return session_write_object(*s, &inputs, how, a, out, report);
+  failed = session_write_object(*s, &inputs, how, a, out, report);
+  return cli_explain_closed(failed, *reason);
 }
 
 /* Reads OUTPUT=INPUT or OUTPUT=INPUT,AXIS. */
@@ -278,7 +282,7 @@ status cli_write_object(const cli_args *args, session_options *options, arena *a
   TRY(cli_name_model(args, s, failed, a));
   TRY(write_files(args, &object, a));
   if (!args->quiet) {
-    print_report(args, &object, &report, reason);
+    print_report(args, &object, &report, reason, a);
   }
   return NULL;
 }

@@ -48,6 +48,7 @@ const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
       .open = compiler_open,
       .open_hlo = compiler_open_hlo,
       .compile = compiler_compile,
+      .assume_sizes = compiler_assume_sizes,
       .write_object = compiler_write_object,
       .segments_create = compiler_segments_create,
       .segments_destroy = segmented_model_destroy,

@@ -88,6 +88,9 @@ typedef struct compile_request {
   const compiler_carry *carried;
   uint32_t n_carried;
   int64_t open_dim; /* the value of symbolic dimensions that have no other value; 0 means that these are an error */
+  /* The shapes of the inputs for which `inputs` has none, in the order of the model's inputs, as
+   * compiler_api.assume_sizes returns them; NULL if open_dim is the size of all their open dimensions. */
+  const shape *assumed;
   /* Called by `compile` when the model has been imported.  From then on `compile` reads nothing of the compiler_model
    * that another compilation may change, so that one may begin.  But if the model has external data, `compile` still
    * reads the list of its mapped files, which another compilation may extend.  May be NULL. */
@@ -215,6 +218,10 @@ typedef struct compiler_api {
    * NULL if sizes depend on what the model computes; such a model runs segment by segment. */
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
+  /* Sets out[k] to a shape of input k at which the model can be imported for all sizes.  Sizes to which the request
+   * gives no value are assumed.  The error is UNSUPPORTED or INVALID_MODEL if no such sizes are found.  Allocates on
+   * `a` only what it needs meanwhile. */
+  status (*assume_sizes)(const compiler_model *s, const compile_request *request, arena *a, shape *out);
   /* Compiles the model to an object file.  The error is UNSUPPORTED if sizes depend on what the model computes in such
    * a way that it runs segment by segment, or if it needs what no object can contain. */
   status (*write_object)(const compiler_model *s, const compile_request *request, const compiler_object_options *o,

@@ -54,9 +54,15 @@ static status import_with_values(const compiler_model *s, const compile_request 
   }
 }
 
+/* Returns the shape that the request gives for input k or else assumes; NULL if there is none. */
+static const shape *shape_of(const compile_request *r, uint32_t k) {
+  const shape *given = r->inputs ? r->inputs[k] : NULL;
+  return given || !r->assumed ? given : &r->assumed[k];
+}
+
 /* Returns the input with its content, if the request has it. */
 static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k, const char *name) {
-  const shape *s = r->inputs[k];
+  const shape *s = shape_of(r, k);
   const void *value = r->values ? r->values[k] : NULL;
   literal *content = NULL;
   value = value || shape_elements(s) ? value : ""; /* an empty array has no unknown contents */
@@ -132,8 +138,8 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   onnx_import_options o = compiler_import_options(a, r);
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
   uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
-  for (uint32_t k = 0; r->inputs && k < s->n_inputs; k++) {
-    if (r->inputs[k]) {
+  for (uint32_t k = 0; k < s->n_inputs; k++) {
+    if (shape_of(r, k)) {
       number[o.n_inputs] = k;
       inputs[o.n_inputs] = input_of(a, r, k, s->inputs[k].name);
       if (r->all_sizes && l->needs_contents[k] && inputs[o.n_inputs].value) {
@@ -154,6 +160,42 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
     v->told[number[k]] = inputs[k].use == ONNX_CONTENT_SYMBOLS ? (uint32_t)shape_elements(&inputs[k].shape) : 0;
   }
   return failed;
+}
+
+/* --- assumed sizes --- */
+
+typedef struct assume_call {
+  const compiler_model *s;
+  const compile_request *request;
+  arena *a;
+  shape *out;
+} assume_call;
+
+static status assume_sizes(void *data) {
+  const assume_call *c = data;
+  const onnx_model *m = compiler_onnx_model(c->s);
+  CHECK_THAT(m, STATUS_UNSUPPORTED, "the sizes of HLO text cannot be assumed");
+  onnx_import_options o = compiler_import_options(c->a, c->request);
+  onnx_input_shape *inputs = ARENA_NEW_N(c->a, onnx_input_shape, c->s->n_inputs);
+  shape *shapes = ARENA_NEW_N(c->a, shape, m->graph->n_input);
+  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
+    if (shape_of(c->request, k)) {
+      inputs[o.n_inputs++] = input_of(c->a, c->request, k, c->s->inputs[k].name);
+    }
+  }
+  o.inputs = inputs;
+  TRY(onnx_assume_sizes(c->a, m, &o, shapes));
+  uint32_t n = 0;
+  for (size_t k = 0; k < m->graph->n_input; k++) {
+    if (!onnx_model_has_initializer(m, m->graph->input[k]->name)) {
+      c->out[n++] = shapes[k];
+    }
+  }
+  return NULL;
+}
+
+status compiler_assume_sizes(const compiler_model *s, const compile_request *request, arena *a, shape *out) {
+  return guard_run(assume_sizes, &(assume_call){s, request, a, out});
 }
 
 const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const opened_model *)s->model)->onnx; }

@@ -200,6 +200,20 @@ static void check_values(check_support *c) {
   }
 }
 
+/* Replaces assumed sizes by sizes at which the model can be imported, if there are such sizes. */
+static void assume_sizes(check_support *c) {
+  const Onnx__GraphProto *g = c->m->graph;
+  onnx_import_options o = compiler_import_options(c->a, c->request);
+  shape *shapes = ARENA_NEW_N(c->a, shape, g->n_input);
+  status failed = onnx_assume_sizes(c->a, c->m, &o, shapes);
+  for (size_t k = 0, n = 0; !failed && k < g->n_input; k++) {
+    if (n < c->n_inputs && strcmp(c->inputs[n].name, g->input[k]->name) == 0) {
+      c->inputs[n++].shape = shapes[k];
+    }
+  }
+  status_free(failed);
+}
+
 static void add_note(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
@@ -259,7 +273,8 @@ static void check_sizes(check_support *c) {
   onnx_definitions found = {0};
   bool complete;
   onnx_import_options o = compiler_import_options(c->a, c->request);
-  o.open_dim = COMPILER_LIKELY_SIZE;
+  o.inputs = c->inputs;
+  o.n_inputs = c->n_inputs;
   status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
   if (failed || !complete) {
     add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s",
@@ -269,8 +284,7 @@ static void check_sizes(check_support *c) {
   }
   for (uint32_t k = 0; k < found.n; k++) {
     const onnx_definition *d = &found.items[k];
-    add_note(c, arena_printf(c->a, "for all sizes, with open dimensions near %d: %s needs %s = %s",
-                             COMPILER_LIKELY_SIZE, d->source, d->symbol, d->equals));
+    add_note(c, arena_printf(c->a, "for all sizes: %s needs %s = %s", d->source, d->symbol, d->equals));
   }
   add_note(c, hlo_is_static(m) ? "each set of sizes gets a program of its own" : "one program can serve all sizes");
 }
@@ -284,6 +298,9 @@ static status check_guarded(void *data) {
   TRY(check_ops(c));
   c->dims = dim_table_create(c->a);
   check_values(c);
+  if (c->open) {
+    assume_sizes(c);
+  }
   check_nodes(c);
   if (c->open && c->out->n_problems == 0) {
     check_sizes(c);

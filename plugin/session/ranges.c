@@ -2,6 +2,7 @@
 #include <string.h>
 
 #include "plugin/session/internal.h"
+#include "runtime/host/stack.h"
 #include "runtime/program/size_text.h"
 
 /* A corner has the least or the largest size of each of the first MOST_RANGES ranges, and the largest size of each
@@ -104,8 +105,49 @@ static status compile_corners(void *data) {
   return check_generals(x->s, x->arena);
 }
 
+/* --- assumed sizes --- */
+
+typedef struct assuming {
+  session *s;
+  const session_inputs *inputs;
+  arena *arena;
+} assuming;
+
+static status assume_guarded(void *data) {
+  assuming *x = data;
+  session *s = x->s;
+  const compiler_api *compiler;
+  compile_request request = session_request(s, x->inputs);
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  x->arena = arena_create(&s->compiling);
+  shape *shapes = ARENA_NEW_N(s->arena, shape, s->source->n_inputs);
+  TRY(compiler->assume_sizes(s->source, &request, x->arena, shapes));
+  s->assumed = shapes;
+  return NULL;
+}
+
+status session_assume_sizes(session *s, const session_inputs *inputs) {
+  assuming x = {.s = s, .inputs = inputs};
+  if (!s->options.keep_open || s->image || s->assumed || !session_has_open_sizes(s, inputs)) {
+    return NULL;
+  }
+  TRY(session_take_turn(s));
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, assume_guarded, &x);
+  s->compiling.deadline = 0;
+  session_end_turn(s);
+  arena_destroy(x.arena);
+  if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
+    return failed;
+  }
+  status_free(failed);
+  return NULL;
+}
+
 status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {
   corners x = {.s = s, .inputs = inputs};
+  TRY(session_assume_sizes(s, inputs));
   TRY(session_compile(s, inputs, out));
   status failed = guard_run(compile_corners, &x);
   arena_destroy(x.arena);

@@ -119,11 +119,10 @@ typedef struct object_call {
   rt_report *report;
 } object_call;
 
-/* Fails if an object that was to be for all sizes is for one set of sizes, or for one size of a dimension that has a
- * range. */
-static status check_open_sizes(const session *s, const rt_program *p, arena *a) {
-  CHECK_THAT(!rt_program_is_static(p) || !session_has_open_sizes(s, &(session_inputs){0}), STATUS_UNSUPPORTED, "%s",
-             size_why_static(a, p));
+/* Fails if an object that was to be for ranges of sizes is for one set of sizes, or for one size of a dimension that
+ * has a range. */
+static status check_ranges(const session *s, const rt_program *p, arena *a) {
+  CHECK_THAT(!s->options.n_ranges || !rt_program_is_static(p), STATUS_UNSUPPORTED, "%s", size_why_static(a, p));
   return session_check_pins(s, "object", 1, &p);
 }
 
@@ -131,7 +130,7 @@ static status write_guarded(void *data) {
   const object_call *c = data;
   TRY(session_need_model(c->s));
   TRY(c->compiler->write_object(c->s->source, c->request, c->options, c->a, c->out, c->report));
-  return c->request->all_sizes ? check_open_sizes(c->s, c->out->program, c->a) : NULL;
+  return check_ranges(c->s, c->out->program, c->a);
 }
 
 static void destroy_arena(void *a) { arena_destroy(a); }
@@ -149,6 +148,7 @@ status session_write_object(session *s, const session_inputs *inputs, const comp
                             compiler_object *out, rt_report *report) {
   const compiler_api *compiler;
   mem_budget *time;
+  TRY(session_assume_sizes(s, inputs));
   compile_request request = session_request(s, inputs);
   arena *inner = arena_with_budget(a, &time);
   request.fixed_dims = true;

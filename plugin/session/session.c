@@ -76,6 +76,7 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .inputs = inputs->shapes,
                            .values = inputs->values,
                            .open_dim = s->options.open_dim,
+                           .assumed = s->assumed,
                            .carried = s->carried,
                            .n_carried = s->n_carried};
 }
@@ -136,6 +137,9 @@ const dim_range *session_range_of(const session *s, const model_value *v, int d)
  * error. */
 static int64_t likely_size(const session *s, const model_value *v, int d) {
   const dim_range *r = session_range_of(s, v, d);
+  if (s->assumed) {
+    return s->assumed[v - s->source->inputs].dims[d];
+  }
   return r ? r->most : s->options.open_dim ? s->options.open_dim : -1;
 }
 

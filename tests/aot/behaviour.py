@@ -164,8 +164,8 @@ def test_prefixes(work):
 
 
 def test_pinned(work):
-    """A node that adds 64 numbers to n numbers makes n 64 for the compiler, which takes that for the likely size.  An object that is
-    for one size only must not be written where one for a range was asked for, and otherwise the report says that it is."""
+    """A node that adds 64 numbers to n numbers makes n 64.  An object that is for one size only must not be written where one for a
+    range was asked for, and otherwise the report says that it is."""
     numbers = w.tensor(FLOAT, [64], bytes(4 * 64), "numbers")
     only = "the model is for one set of sizes only: n = 64 (plus"
     rows = [(["n"], [], only, True), (["n"], ["--dim", "n=1..64"], only, False), (["n"], ["--dim", "n=64"], "kernels", True),

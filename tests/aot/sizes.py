@@ -10,10 +10,11 @@ import sys
 
 import elements
 import onnx_files
-import onnx_writer
+import onnx_writer as w
 import programs
 
 FLOAT, INT32, INT64 = 1, 6, 7
+HALVES, TO_MASK, TABLE = "halves", "to-mask", "table"  # models of this file (write_models)
 MODELS = "rapidocr_onnxruntime/models/"
 SILERO = "silero_vad/data/"
 
@@ -41,10 +42,39 @@ ROWS = [
     (MODELS + "ch_PP-OCRv4_rec_infer.onnx", ["--shape", "x=1x3x48x320"], 1e-3, 1e-5,
      [image(1, 3, 48, 320), image(2, 3, 48, 97), image(1, 3, 48, 500)],
      [(image(1, 3, 48, 1), "the object is for sizes with")]),
-    (MODELS + "ch_PP-OCRv4_det_infer.onnx", ["--shape", "x=1x3x64x96"], 1e-3, 1e-5,
+    (MODELS + "ch_PP-OCRv4_det_infer.onnx", [], 1e-3, 1e-5,
      [image(1, 3, 64, 96), image(1, 3, 96, 32), image(2, 3, 32, 160)],
      [(image(1, 3, 33, 64), "sizes are negative, too large, or not those of the model")]),
+    (HALVES, [], 1e-5, 1e-6, [image(1, 1, d) for d in (3, 9, 33)], [(image(1, 1, 8), "not those of the model")]),
+    (TO_MASK, [], 1e-5, 1e-6,
+     [{"x": (FLOAT, [n, 1, d]), "mask": (FLOAT, [n, 1, e])} for n, d, e in ((1, 4, 4), (2, 3, 6), (1, 9, 5), (3, 2, 16))], []),
+    (TABLE, [], 1e-5, 1e-6, [image(*dims) for dims in ((2, 1, 10), (3, 7, 10), (1, 40, 10))],
+     [(image(2, 41, 10), "the object is for sizes with")]),
 ]
+
+
+def write_models(work):
+    """Writes models that are valid for few sizes, of which none has a fixed one."""
+    def ints(name, *values):
+        return field(1, name) + b"".join(field(8, v) for v in values) + field(20, 7)
+
+    def attribute(*what):
+        return field(5, ints(*what))
+
+    def number(name, value):
+        return field(5, field(1, name) + field(3, value) + field(20, 2))
+
+    field, node, floats, any3 = w.field, w.node, struct.pack("=3f", 0.5, 0.25, 2), [None] * 3
+    x, y = w.value("x", FLOAT, any3), w.value("y", FLOAT, any3)
+    half = node("MaxPool", ["x"], ["a"], attribute("kernel_shape", 3) + attribute("strides", 2))
+    whole = node("ConvTranspose", ["a", "w"], ["b"], attribute("strides", 2))  # b has the size of x if that is odd
+    w.write(f"{work}/{HALVES}", w.model([half, whole, node("Add", ["x", "b"], ["y"])], [x], [y], [w.tensor(FLOAT, [1, 1, 3], floats, "w")]))
+    sizes = [node("Shape", ["mask"], ["m"], number("start", 2)), node("Shape", ["x"], ["n"], number("end", 2)),
+             node("Concat", ["n", "m"], ["sizes"], number("axis", 0)), node("Resize", ["x", "", "", "sizes"], ["r"])]
+    w.write(f"{work}/{TO_MASK}", w.model([*sizes, node("Concat", ["r", "mask"], ["y"], number("axis", 1))], [x, w.value("mask", FLOAT, any3)], [y]))
+    first = [node("Shape", ["x"], ["n"], number("start", 1) + number("end", 2)), node("Slice", ["table", "zero", "n", "zero"], ["rows"])]
+    table = [w.tensor(FLOAT, [40, 10], struct.pack("=400f", *range(400)), "table"), w.tensor(INT64, [1], bytes(8), "zero")]
+    w.write(f"{work}/{TABLE}", w.model([*first, node("Add", ["x", "rows"], ["y"])], [x], [y], table))
 
 
 def fill(rng, kind, dims):
@@ -65,12 +95,12 @@ class Model:
 
     def __init__(self, data, work, number, row):
         self.model, self.how, self.rtol, self.atol, self.runs, self.refused = row
-        self.path, self.work, self.prefix = f"{data}/{self.model}", work, f"m{number}"
+        self.path, self.work, self.prefix = f"{data if '/' in self.model else work}/{self.model}", work, f"m{number}"
         self.rng = random.Random(number)
         self.names = [v.name for v in onnx_files.read_model(self.path)[0]]
         self.object = programs.Object(work, self.prefix)
         rate = f"{work}/sr.pb"
-        onnx_writer.write(rate, onnx_writer.tensor(INT64, [], struct.pack("=q", 16000)))
+        w.write(rate, w.tensor(INT64, [], struct.pack("=q", 16000)))
         self.object.compile(self.path, [("sr", rate)] if "sr" in self.names else [], self.how)
 
     def inputs(self, described):
@@ -102,6 +132,7 @@ class Model:
 
 def main():
     data, work = sys.argv[1:]
+    write_models(work)
     models = [Model(data, work, k, row) for k, row in enumerate(ROWS)]
     findings = [(m.model, m.object.failure) for m in models if m.object.failure]
     models = [m for m in models if not m.object.failure]

@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "base/dim/guard.h"
+#include "base/dim/answer.h"
 #include "tests/suite.h"
 
 static arena *memory;
@@ -250,6 +250,50 @@ START_TEST(known_of_ranges) {
 }
 END_TEST
 
+typedef struct broken {
+  const char *a, *b; /* the question whether a is equal to b, or with "<" before b, at most b */
+  const char *changes;
+} broken;
+
+/* A change is a symbol, or * for all symbols, and its value.  Hints: batch 1, seq 7, past 3, total 10. */
+static const broken broken_rows[] = {
+    {"seq", "12", "seq 12"},
+    {"seq", "<5", "seq 5"},
+    {"100", "<seq", "seq 100"},
+    {"seq", "<9", "seq 10"},
+    {"seq", "past", "seq 3, past 7, * 8"},
+    {"total", "past+seq", "total 11, seq 8, past 4, * 11"},
+    {"3*(seq/3)", "seq", "seq 6"},
+    {"seq*total", "16", "* 4"},
+    {"0", "<seq-3", "seq 2"},
+};
+
+static const char *changes_of(const dim_guard *g) {
+  dim_change list[DIM_CHANGES];
+  uint32_t n = dim_changes_of_answer(table, g, list);
+  const char *text = "";
+  for (uint32_t k = 0; k < n; k++) {
+    int64_t a, b;
+    ck_assert(dim_changed_hint(table, g->a, &list[k], &a) && dim_changed_hint(table, g->b, &list[k], &b));
+    ck_assert(!dim_relation_holds(g->relation, a, b));
+    text = arena_printf(memory, "%s%s%s %d", text, k ? ", " : "",
+                        list[k].symbol ? dim_name(table, list[k].symbol) : "*", (int)list[k].value);
+  }
+  return text;
+}
+
+START_TEST(answers_change) {
+  const broken *row = &broken_rows[_i];
+  bool at_most = *row->b == '<';
+  uint32_t n;
+  dim a = parse(row->a), b = parse(row->b + at_most);
+  (void)(at_most ? dim_at_most(table, a, b) : dim_equal(table, a, b));
+  const dim_guard *g = dim_guards(table, &n);
+  ck_assert_uint_eq(n, 1);
+  ck_assert_str_eq(changes_of(g), row->changes);
+}
+END_TEST
+
 START_TEST(a_special_case_adds_no_guard) {
   ck_assert(!dim_happens_equal(table, parse("seq"), parse("past")));
   ck_assert(!dim_happens_equal(table, parse("unknown"), parse("past")));
@@ -264,6 +308,7 @@ int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_loop_test(all, answers_a_question, 0, sizeof questions / sizeof *questions);
+  tcase_add_loop_test(all, answers_change, 0, sizeof broken_rows / sizeof *broken_rows);
   tcase_add_test(all, a_special_case_adds_no_guard);
   tcase_add_test(all, known_questions_add_no_guard);
   tcase_add_test(all, an_unanswered_question_pins);

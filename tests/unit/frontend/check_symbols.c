@@ -257,6 +257,105 @@ START_TEST(nodes_keep_their_sizes_open) {
 }
 END_TEST
 
+/* A node, or two after each other, whose inputs x and z have open dimensions only; w and v are constants.  Few sizes
+ * are valid, by the rules of the operators in ONNX's standard. */
+typedef struct assumed {
+  const char *op, *inputs, *attributes;
+  const char *then, *then_inputs, *then_attributes; /* the node that reads the result, which is called `a`, or NULL */
+  const char *x, *z, *w, *v;                        /* z, w and v may be NULL */
+} assumed;
+
+static const assumed assumed_rows[] = {
+    {"Add", "x,z", "", NULL, NULL, NULL, "f32[0,0]:", "f32[0,0]:", NULL, NULL},
+    {"Add", "x,w", "", NULL, NULL, NULL, "f32[0,0]:", NULL, "f32[3]:1,2,3", NULL},
+    {"MatMul", "x,w", "", NULL, NULL, NULL, "f32[0,0,0]:", NULL, "f32[3,2]:1,2,3,4,5,6", NULL},
+    {"Concat", "x,z", "axis=1", NULL, NULL, NULL, "f32[0,0,0]:", "f32[0,0,0]:", NULL, NULL},
+    {"SpaceToDepth", "x", "blocksize=3", NULL, NULL, NULL, "f32[0,0,0,0]:", NULL, NULL, NULL},
+    {"TopK", "x,w", "", NULL, NULL, NULL, "f32[0,0]:", NULL, "s64[1]:300", NULL},
+    {"Squeeze", "x,w", "", NULL, NULL, NULL, "f32[0,0]:", NULL, "s64[1]:1", NULL},
+    {"Reshape", "x,w", "", NULL, NULL, NULL, "f32[0,0]:", NULL, "s64[3]:0,12,-1", NULL},
+    /* a skip connection over an average of 3 elements, and one whose sizes must be odd */
+    {"AveragePool", "x", "kernel_shape=[3] strides=[3]", "Resize", "a,,v", "", "f32[0,0,0]:", NULL, NULL,
+     "f32[3]:1,1,3"},
+    {"MaxPool", "x", "kernel_shape=[3] strides=[2]", "ConvTranspose", "a,v", "strides=[2]", "f32[0,0,0]:", NULL, NULL,
+     "f32[1,1,3]:1,2,3"},
+    /* the size of a flattened picture */
+    {"MaxPool", "x", "kernel_shape=[2,2] strides=[2,2]", "Reshape", "a,v", "", "f32[0,1,0,0]:", NULL, NULL,
+     "s64[3]:0,1,9"},
+};
+
+static Onnx__ModelProto *assumed_model(const assumed *r) {
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  const char *end = r->then ? r->then : r->op;
+  add_input(m, "x", r->x);
+  if (r->z) {
+    add_input(m, "z", r->z);
+  }
+  if (r->w) {
+    add_constant(m, "w", r->w);
+  }
+  if (r->v) {
+    add_constant(m, "v", r->v);
+  }
+  bool two = strcmp(end, "TopK") == 0;
+  case_attributes(memory,
+                  graph_node(memory, m->graph, r->op, r->inputs,
+                             r->then ? "a"
+                             : two   ? "y,index"
+                                     : "y"),
+                  r->attributes);
+  if (r->then) {
+    bool skip = strcmp(end, "Reshape") != 0; /* the result is added to x */
+    case_attributes(memory, graph_node(memory, m->graph, end, r->then_inputs, skip ? "b" : "y"), r->then_attributes);
+    if (skip) {
+      graph_node(memory, m->graph, "Add", "x,b", "y");
+    }
+  }
+  return m;
+}
+
+/* Sizes are found at which the model is valid, where neither the first sizes that are tried nor equal ones are. */
+START_TEST(sizes_are_assumed) {
+  Onnx__ModelProto *m = assumed_model(&assumed_rows[_i]);
+  const onnx_import_options options = {.unchecked = true, .eval = ref_fold};
+  size_t size;
+  uint8_t *bytes = pack(memory, m, &size);
+  onnx_model *model;
+  shape shapes[2];
+  hlo_module *exact, *general, *bound;
+  onnx_definitions d = {0};
+  bool complete;
+  ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  ASSERT_OK(onnx_assume_sizes(memory, model, &options, shapes));
+  const onnx_input_shape at[] = {{.name = "x", .shape = shapes[0]}, {.name = "z", .shape = shapes[1]}};
+  ASSERT_OK(import_model(m, at, model->graph->n_input, NULL, &exact, &complete));
+  ASSERT_OK(import_model(m, at, model->graph->n_input, &d, &general, &complete));
+  ASSERT_OK(hlo_bind(memory, general, shapes, &bound));
+}
+END_TEST
+
+/* If no sizes are valid, the error is the one for the first sizes. */
+START_TEST(no_sizes_can_be_assumed) {
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  const onnx_import_options options = {.eval = ref_fold};
+  size_t size;
+  onnx_model *model;
+  shape at;
+  add_input(m, "x", "f32[0,0]:");
+  add_constant(m, "w", "f32[3]:1,2,3");
+  add_constant(m, "v", "f32[4]:1,2,3,4");
+  graph_node(memory, m->graph, "Add", "x,w", "a");
+  graph_node(memory, m->graph, "Concat", "a,x", "b");
+  graph_node(memory, m->graph, "Add", "b,v", "y");
+  case_attributes(memory, m->graph->node[1], "axis=0");
+  uint8_t *bytes = pack(memory, m, &size);
+  ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  status failed = onnx_assume_sizes(memory, model, &options, &at);
+  ck_assert_msg(failed && strstr(status_message(failed), "f32[3]"), "%s", status_message(failed));
+  status_free(failed);
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
@@ -264,6 +363,8 @@ int main(void) {
   tcase_add_test(all, a_model_has_a_dimension_called_like_a_multiple);
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
+  tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
+  tcase_add_test(all, no_sizes_can_be_assumed);
   tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);
   return run_suite("symbols", all);
 }

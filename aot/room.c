@@ -55,9 +55,10 @@ static const char *largest_values(arena *a, const char *table) {
 
 status aot_check_room(const aot_host *h) {
   uint64_t most = h->options->most_arena, bytes = h->object->arena_bytes;
-  CHECK_THAT(!most || aot_is_static(h), STATUS_RESOURCE,
-             "the size of the arena depends on open dimensions, so that it cannot be limited; --dim and --shape set "
-             "them");
+  CHECK_THAT(
+      !most || aot_is_static(h), STATUS_RESOURCE,
+      "the size of the arena depends on open dimensions, so that it cannot be limited; --dim sets those that have "
+      "a name");
   CHECK_THAT(!most || bytes <= most, STATUS_RESOURCE,
              "the arena with inputs and outputs has %" PRIu64 " bytes, and %" PRIu64
              " are allowed; the largest values in it are%s",

@@ -49,13 +49,13 @@ def single(op, says, *, opset=18, constants=(), attributes=None, **feeds):
     return model([node(op, inputs, ["y"], name="n", **(attributes or {}))], feeds, constants, opset=opset), feeds, says and f"n: {op} .* {says}"
 
 
-def looped(steps):
+def looped(steps, rows=4):
     body = helper.make_graph([node("Gather", ["x", "k"], ["row"], name="n"), node("Identity", ["c"], ["go"])], "body",
                              [typed("k", TensorProto.INT64, []), typed("c", TensorProto.BOOL, [])],
                              [typed("go", TensorProto.BOOL, []), typed("row", TensorProto.FLOAT, [3])])
-    feeds = {"x": TABLE, "steps": np.array(steps)}
+    feeds = {"x": TABLE[:rows], "steps": np.array(steps)}
     return (model([node("Loop", ["steps", "yes"], ["y"], name="loop", body=body)], feeds, [constant("yes", True)]), feeds,
-            "n: Gather .*indices holds 4," if steps > 4 else None)
+            f"n: Gather .*indices holds {rows}," if steps > rows else None)
 
 
 def branched(condition):
@@ -143,7 +143,9 @@ def all_cases():
         "top_k": computed_k(5, "5, outside of [0, 5)"), "top_k_negative": computed_k(-1, "-1, outside of [0, 5)"),
         "top_k_all": computed_k(4, None), "top_k_one": computed_k(1, None), "top_k_none": computed_k(0, None),
         "scan_long": scanned([4, 2], "4"), "scan_negative": scanned([2, -1], "-1"), "scan_fine": scanned([3, 1], None),
-        "loop": looped(5), "loop_fine": looped(4), "if": branched(True), "if_fine": branched(False),
+        "gather_none": single("Gather", "indices holds 0,", x=x[:0], i=[0]), "gather_none_fine": single("Gather", None, x=x[:0], i=long[:0]),
+        "gather_nd_none": single("GatherND", "indices holds 0,", x=x[:0], i=[[0, 2]]),
+        "loop_none": looped(2, rows=0), "loop_none_fine": looped(0, rows=0), "loop": looped(5), "loop_fine": looped(4), "if": branched(True), "if_fine": branched(False),
         "counted_gather": counted([1, 0, 0, 1], "Gather", "indices holds 4,"), "counted_gather_fine": counted([1, 0, 1, 0], "Gather", None),
         "counted_div": counted([1, 1, 0, 0], "Div", DIVISOR), "counted_div_fine": counted([1, 0, 1, 0], "Div", None),
         "mod_c": single("Mod", DIVISOR, a=np.array([7, 8], "i4"), b=np.array([2, 0], "i4"), attributes={"fmod": 1}),

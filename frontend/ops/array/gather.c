@@ -6,6 +6,8 @@
 
 #include "base/dim/guard.h"
 #include "frontend/import/import_common.h"
+#include "frontend/import/scope.h"
+#include "frontend/import/sizes.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/fold_sizes.h"
 
@@ -14,19 +16,20 @@
 /* The numbers 0, 1, 2 and so on.  A part of this array serves as a list of consecutive dimensions. */
 static const int64_t counting[SHAPE_MAX_RANK + 1] = {0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16};
 
-/* Sets the result, which has the dimensions dims[rank], to an empty array and returns true in two cases.  One is that
- * the result is empty at all sizes of symbols.  The other is that it is empty at the hints, and so is one of
- * gathered[n_gathered], the dimensions of data into which the indices point: HLO's gather cannot take a slice of one
- * element from an empty dimension.  Otherwise returns false, and the caller makes a gather, whose result may be empty
- * at some sizes.  May add guards. */
-static bool give_empty(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
+/* Sets the result, which has the dimensions dims[rank], to zeros and returns true in two cases.  One is that the result
+ * is empty at all sizes of symbols.  The other is that one of gathered[n_gathered], the dimensions of data into which
+ * the indices point, is empty at the hints: HLO's gather cannot take a slice of one element from an empty dimension.
+ * Then the result is empty too, or the check of the indices ends a run that comes here; a loop without an iteration
+ * never does.  If the number of indices is dynamic, there may be no check, so the result must be empty at the hints.
+ * Otherwise returns false, and the caller makes a gather, whose result may be empty at some sizes.  May add guards. */
+static bool give_zeros(onnx_node *n, int n_gathered, const dim *gathered, int rank, const dim *dims) {
   shape s = shape_make(hlo_type(n->in[0]), rank, dims);
   dim_table *t = onnx_dims(n);
-  bool filled = true;
+  bool filled = true, checked = !onnx_has_dynamic_dims(n->scope->importer, n->in[1]);
   for (int k = 0; k < n_gathered && filled; k++) {
     filled = dim_at_most(t, 1, gathered[k]);
   }
-  if (!shape_is_empty(&s) && (filled || !dim_equal(t, shape_dim_product(t, &s, 0, rank), 0))) {
+  if (!shape_is_empty(&s) && (filled || !(checked || dim_equal(t, shape_dim_product(t, &s, 0, rank), 0)))) {
     return false;
   }
   n->out[0] = hlo_splat(n->b, s, 0);
@@ -61,7 +64,7 @@ status onnx_import_gather(onnx_node *n) {
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   TRY(taken_dims(s, hlo_shape(n->in[1]), axis, &to));
-  if (give_empty(n, 1, &s->dims[axis], to.rank, to.dims)) {
+  if (give_zeros(n, 1, &s->dims[axis], to.rank, to.dims)) {
     return NULL;
   }
   dim index[HLO_MAX_SIZES];
@@ -130,7 +133,7 @@ status onnx_import_gather_elements(onnx_node *n) {
   TRY(reachable(n, axis, &part));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
   make_element_dims(s->rank, axis, &e);
-  if (!give_empty(n, 1, &s->dims[axis], s->rank, hlo_shape(n->in[1])->dims)) {
+  if (!give_zeros(n, 1, &s->dims[axis], s->rank, hlo_shape(n->in[1])->dims)) {
     n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
   }
   return NULL;
@@ -227,7 +230,7 @@ status onnx_import_gather_nd(onnx_node *n) {
   dim dims[SHAPE_MAX_RANK]; /* the dimensions of the result */
   memcpy(dims, si->dims, sizeof dims);
   memcpy(dims + si->rank - 1, s->dims + batch + k, n_offset * sizeof *dims);
-  if (!give_empty(n, (int)k, s->dims + batch, si->rank - 1 + (int)n_offset, dims)) {
+  if (!give_zeros(n, (int)k, s->dims + batch, si->rank - 1 + (int)n_offset, dims)) {
     n->out[0] = hlo_gather(n->b, n->in[0], indices, &d, sizes);
   }
   return NULL;
@@ -312,7 +315,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
                        .n_map = 1,
                        .map = &time_axis,
                        .index_vector_dim = 2};
-  if (!give_empty(n, 1, &s->dims[time_axis], s->rank, s->dims)) {
+  if (!give_zeros(n, 1, &s->dims[time_axis], s->rank, s->dims)) {
     n->out[0] = hlo_gather(b, n->in[0], index, &d, sizes);
   }
   return NULL;

@@ -269,7 +269,8 @@ static bool is_introduced(const onnx_definitions *d, const char *symbol) {
 
 /* An equation such as 2*((h+31)/32) = (h+15)/16 holds if h is a multiple of 32.  (It comes from two paths through a
  * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus the
- * remainder of h's hint by 32.  This is tried once for each symbol. */
+ * remainder of h's hint by 32.  A deeper part of the network may ask the same of h.m.  It becomes a multiple only if
+ * the hint of the next symbol is not 0; since that hint is smaller each time, this ends even if no multiple helps. */
 static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
   divided d = {.table = t, .multiple = 1};
   uint32_t before = out->n;
@@ -278,7 +279,8 @@ static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_def
   for (uint32_t k = 0; k < d.n; k++) {
     int64_t hint;
     const char *name = dim_name(t, d.symbols[k]);
-    if (!is_introduced(out, name) && !is_defined(out, name) && dim_hint(t, d.symbols[k], &hint)) {
+    if (!is_defined(out, name) && dim_hint(t, d.symbols[k], &hint) &&
+        (!is_introduced(out, name) || hint >= d.multiple)) {
       const char *multiple = arena_strdup(a, dim_name(t, dim_own(t, arena_printf(a, "%s.m", name))));
       const char *equals = arena_printf(a, "%" PRId64 "*%s+%" PRId64, d.multiple, multiple, hint % d.multiple);
       *ARENA_PUSH(a, out->items, out->n, out->cap) =

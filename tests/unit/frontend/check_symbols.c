@@ -21,6 +21,20 @@ static Onnx__ModelProto *halved_and_doubled(void) {
   return m;
 }
 
+/* A deeper network: what halved_and_doubled gives is divided by 4 and multiplied by it again. */
+static Onnx__ModelProto *divided_twice(void) {
+  const char *kernel = "f32[2,1,4,4]:1,2,3,4,5,6,7,8,1,2,3,4,5,6,7,8,8,7,6,5,4,3,2,1,8,7,6,5,4,3,2,1";
+  Onnx__ModelProto *m = halved_and_doubled();
+  Onnx__GraphProto *g = m->graph;
+  literal w = case_literal(memory, &kernel);
+  PB_ADD(memory, g->initializer, g->n_initializer, case_tensor(memory, "w4", &w));
+  case_attributes(memory, graph_node(memory, g, "MaxPool", "y", "part"), "kernel_shape=[4,4] strides=[4,4]");
+  case_attributes(memory, graph_node(memory, g, "ConvTranspose", "part,w4", "all"), "strides=[4,4]");
+  case_attributes(memory, graph_node(memory, g, "Concat", "y,all", "z"), "axis=1");
+  PB_ADD(memory, g->output, g->n_output, new_value(memory, "z"));
+  return m;
+}
+
 static onnx_input_shape picture(int64_t height, int64_t width) {
   return (onnx_input_shape){.name = "x", .shape = shape_make(DTYPE_F32, 4, (dim[]){1, 1, height, width})};
 }
@@ -60,6 +74,25 @@ START_TEST(doubled_sizes_are_not_pinned) {
   status s = hlo_bind(memory, general, &(shape){.type = DTYPE_F32, .rank = 4, .dims = {1, 1, 0, 8}}, &bound);
   ck_assert_msg(s && strstr(status_message(s), "the program is for sizes with"), "%s", status_message(s));
   status_free(s);
+}
+END_TEST
+
+/* The second equation is one of the symbol that the first one has introduced. */
+START_TEST(sizes_of_a_deep_network_are_not_pinned) {
+  static const int64_t sizes[][2] = {{16, 24}, {8, 4}, {20, 32}};
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  Onnx__ModelProto *m = divided_twice();
+  bool complete;
+  for (int k = 0; k < 3; k++) {
+    onnx_input_shape at = picture(sizes[k][0], sizes[k][1]);
+    if (k == 0) {
+      ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+    }
+    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
+    ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+  }
 }
 END_TEST
 
@@ -360,6 +393,7 @@ int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
   tcase_add_test(all, doubled_sizes_are_not_pinned);
+  tcase_add_test(all, sizes_of_a_deep_network_are_not_pinned);
   tcase_add_test(all, a_model_has_a_dimension_called_like_a_multiple);
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);

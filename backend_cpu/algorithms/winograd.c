@@ -35,8 +35,8 @@ static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w)
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
                                    p->options.threads, p->options.target->l2_bytes};
   if (p->options.numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
-      has_whole_weights(p) || !emit_supports(p->instr, NULL) ||
-      !emit_winograd_plan(p->contraction, p->options.target, &options, w)) {
+      !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->options.target, &options, w) ||
+      has_whole_weights(p)) {
     return false;
   }
   w->weights = p->weights;

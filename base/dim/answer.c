@@ -36,29 +36,12 @@ static bool find_value(const dim_table *t, const dim_guard *g, int64_t hint, dim
   return false;
 }
 
-typedef struct symbols {
-  uint32_t n;
-  dim items[DIM_CHANGES - 1];
-} symbols;
-
-static dim note_symbol(void *data, dim symbol) {
-  symbols *s = data;
-  bool known = s->n == DIM_CHANGES - 1;
-  for (uint32_t k = 0; k < s->n; k++) {
-    known |= s->items[k] == symbol;
-  }
-  if (!known) {
-    s->items[s->n++] = symbol;
-  }
-  return symbol;
-}
-
 uint32_t dim_changes_of_answer(dim_table *t, const dim_guard *g, dim_change changes[DIM_CHANGES]) {
-  symbols all = {0};
+  dim_symbols all = {0};
   uint32_t n = 0;
   int64_t hint;
-  (void)dim_substitute(t, g->a, note_symbol, &all);
-  (void)dim_substitute(t, g->b, note_symbol, &all);
+  dim_add_symbols(t, g->a, &all);
+  dim_add_symbols(t, g->b, &all);
   for (uint32_t k = 0; k <= all.n; k++) {
     bool every = k == all.n;
     changes[n].symbol = every ? 0 : all.items[k];

@@ -13,7 +13,7 @@ typedef struct dim_change {
 /* Evaluates d at the hints after the change.  Returns false where dim_evaluate does. */
 bool dim_changed_hint(const dim_table *t, dim d, const dim_change *c, int64_t *out);
 
-enum { DIM_CHANGES = 8 };
+enum { DIM_CHANGES = DIM_MOST_SYMBOLS + 1 };
 
 /* Finds changes after which the guard, which holds at the hints, does not hold.  Each changes one symbol to the nearest
  * possible value, which is at least 1; the last one may change all symbols, as the height and the width of a square

@@ -547,6 +547,20 @@ dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), vo
   return d == DIM_OVERFLOW ? d : whole(t, substitute(t, d, value, data));
 }
 
+static dim add_symbol(void *data, dim symbol) {
+  dim_symbols *list = data;
+  bool known = list->n == DIM_MOST_SYMBOLS;
+  for (uint32_t k = 0; k < list->n; k++) {
+    known |= list->items[k] == symbol;
+  }
+  if (!known) {
+    list->items[list->n++] = symbol;
+  }
+  return symbol;
+}
+
+void dim_add_symbols(dim_table *t, dim d, dim_symbols *list) { (void)dim_substitute(t, d, add_symbol, list); }
+
 bool dim_linear(const dim_table *t, dim d, dim *symbol, int64_t *factor, int64_t *rest) {
   poly p;
   poly_open(t, d, &p);

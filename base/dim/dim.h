@@ -133,6 +133,14 @@ const char *dim_name(const dim_table *t, dim d);
  * result as a whole is a negative constant, it becomes DIM_OVERFLOW. */
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data);
 
+enum { DIM_MOST_SYMBOLS = 8 };
+typedef struct dim_symbols {
+  uint32_t n;
+  dim items[DIM_MOST_SYMBOLS];
+} dim_symbols;
+/* Adds the symbols of d to the list, except those that are there.  When the list is full, the others are left out. */
+void dim_add_symbols(dim_table *t, dim d, dim_symbols *list);
+
 /* Returns the dim as text on the arena, as HLO prints it: 12, batch, seq+1, (h+1)/2, ceil(n/m), max(a,b), <=100:n.  The
  * text does not depend on the order in which symbols were added to the table, and dim_parse (dim_parse_signed for a
  * signed number) turns it into the same dim.  DIM_OVERFLOW becomes "?", which cannot be parsed. */

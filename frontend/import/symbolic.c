@@ -210,27 +210,13 @@ static bool is_remainder(const dim_table *t, const dim_guard *g) {
   return dim_get_kind(t, g->a) == DIM_MOD && dim_is_const(g->b);
 }
 
-/* Symbols of an equation; no more than 8 are noted.  find_divisions notes the symbols that are divided by constants,
- * and sets `multiple`, which must be 1 before, to the least common multiple of the constants up to LARGEST.  pin_one
- * notes all symbols and does not use `multiple`. */
+/* The symbols of an equation that are divided by constants, and the least common multiple of the constants up to
+ * LARGEST, which must be 1 before. */
 typedef struct divided {
   dim_table *table;
   int64_t multiple;
-  uint32_t n;
-  dim symbols[8];
+  dim_symbols symbols;
 } divided;
-
-static dim note_symbol(void *data, dim symbol) {
-  divided *d = data;
-  bool known = false;
-  for (uint32_t k = 0; k < d->n; k++) {
-    known |= d->symbols[k] == symbol;
-  }
-  if (!known && d->n < sizeof d->symbols / sizeof *d->symbols) {
-    d->symbols[d->n++] = symbol;
-  }
-  return symbol;
-}
 
 static int64_t common_multiple(int64_t a, int64_t b) {
   int64_t x = a, y = b;
@@ -250,7 +236,7 @@ static void find_divisions(divided *d, dim e) {
   dim by = dim_rhs(d->table, e);
   if (dim_get_kind(d->table, e) == DIM_FLOORDIV && by > 1 && by <= LARGEST && d->multiple <= LARGEST) {
     d->multiple = common_multiple(d->multiple, by);
-    (void)dim_substitute(d->table, dim_lhs(d->table, e), note_symbol, d);
+    dim_add_symbols(d->table, dim_lhs(d->table, e), &d->symbols);
     return;
   }
   find_divisions(d, dim_lhs(d->table, e));
@@ -276,10 +262,10 @@ static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_def
   uint32_t before = out->n;
   find_divisions(&d, g->a);
   find_divisions(&d, g->b);
-  for (uint32_t k = 0; k < d.n; k++) {
+  for (uint32_t k = 0; k < d.symbols.n; k++) {
     int64_t hint;
-    const char *name = dim_name(t, d.symbols[k]);
-    if (!is_defined(out, name) && dim_hint(t, d.symbols[k], &hint) &&
+    const char *name = dim_name(t, d.symbols.items[k]);
+    if (!is_defined(out, name) && dim_hint(t, d.symbols.items[k], &hint) &&
         (!is_introduced(out, name) || hint >= d.multiple)) {
       const char *multiple = arena_strdup(a, dim_name(t, dim_own(t, arena_printf(a, "%s.m", name))));
       const char *equals = arena_printf(a, "%" PRId64 "*%s+%" PRId64, d.multiple, multiple, hint % d.multiple);
@@ -302,12 +288,12 @@ static dim replaced(void *data, dim symbol) {
 /* An equation such as height/16*width = width holds for every width if the height is 16: pins one symbol if that makes
  * the equation hold for all values of the others. */
 static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
-  divided all = {.table = t};
-  (void)dim_substitute(t, g->a, note_symbol, &all);
-  (void)dim_substitute(t, g->b, note_symbol, &all);
+  dim_symbols all = {0};
+  dim_add_symbols(t, g->a, &all);
+  dim_add_symbols(t, g->b, &all);
   for (uint32_t k = 0; k < all.n && all.n > 1; k++) {
     int64_t hint;
-    replacement r = {.symbol = all.symbols[k]};
+    replacement r = {.symbol = all.items[k]};
     if (!dim_hint(t, r.symbol, &hint)) {
       continue;
     }

@@ -205,6 +205,10 @@ bool hlo_has_output_zeros(const hlo_quantized *x, int outputs) {
   return !x->has_zero || (hlo_along_is_const(&x->zero) && (x->zero.n == 1 || x->zero.axis == outputs));
 }
 
+int64_t hlo_weight_at(const hlo_quantized *x, int64_t k, int64_t output) {
+  return literal_i64(hlo_literal(x->q), k) - (x->has_zero ? (int64_t)hlo_along_at(&x->zero, output) : 0);
+}
+
 /* --- weights of small integers --- */
 
 /* Returns true if v is a broadcast whose elements do not change along dimension d. */

@@ -44,6 +44,8 @@ int hlo_output_dim(const hlo_instr *contraction);
 /* Returns true if the weights x have no zero point, or constant ones: one number, or one for each output channel, which
  * are numbered along dimension `outputs`. */
 bool hlo_has_output_zeros(const hlo_quantized *x, int outputs);
+/* Returns constant weight k of such weights, less its zero point, which is that of output channel number `output`. */
+int64_t hlo_weight_at(const hlo_quantized *x, int64_t k, int64_t output);
 
 /* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
 typedef struct hlo_requantized {

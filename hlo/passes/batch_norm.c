@@ -127,15 +127,25 @@ static hlo_value follow(channels *c, arena *scratch) {
 
 static bool is_useful(const channels *c) { return c->n_scalings > 0 || c->n_steps > 1; }
 
+/* Returns the largest magnitude of n elements; `from` may be unaligned. */
+static double largest_of(dtype t, const char *from, int64_t n) {
+  double largest = 0;
+  for (int64_t k = 0; k < n; k++) {
+    const char *at = from + (size_t)k * dtype_bytes(t);
+    double x = fabs(t == DTYPE_F32 ? load_f32(at) : dtype_load_f64(t, at));
+    largest = x > largest ? x : largest;
+  }
+  return largest;
+}
+
 /* Sets largest[k] to the largest magnitude of the weights at position k of `dimension`. */
 static void find_largest(const literal *w, int dimension, double *largest) {
-  dtype t = (dtype)w->shape.type;
-  size_t size = dtype_bytes(t);
   int64_t rows = w->shape.dims[dimension], inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
-  for (int64_t k = 0, n = shape_elements(&w->shape); k < n; k++) {
-    const char *from = (const char *)w->data + (size_t)k * size;
-    double x = fabs(t == DTYPE_F32 ? load_f32(from) : dtype_load_f64(t, from));
-    largest[k / inner % rows] = x > largest[k / inner % rows] ? x : largest[k / inner % rows];
+  int64_t n = inner ? shape_elements(&w->shape) / inner : 0;
+  size_t row = (size_t)inner * dtype_bytes((dtype)w->shape.type);
+  for (int64_t k = 0; k < n; k++) {
+    double x = largest_of((dtype)w->shape.type, (const char *)w->data + (size_t)k * row, inner);
+    largest[k % rows] = x > largest[k % rows] ? x : largest[k % rows];
   }
 }
 

@@ -57,7 +57,7 @@ static double largest_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantize
   shape_strides(&l->shape, strides);
   for (int64_t k = 0, n = shape_elements(&l->shape); k < n; k++) {
     int64_t output = k / strides[outputs] % rows;
-    double weight = fabs((double)literal_i64(l, k) - (y->has_zero ? hlo_along_at(&y->zero, output) : 0));
+    double weight = fabs((double)hlo_weight_at(y, k, output));
     sums[output] += weight <= largest_factor ? weight : INFINITY;
     largest = fmax(largest, sums[output]);
   }

@@ -56,15 +56,6 @@ typedef struct weights {
   int64_t *sums; /* the sum of the weights of each output channel */
 } weights;
 
-/* Sets *out to weight k of x minus its zero point, which is a list along dimension `axis`, or one number if `axis` is
- * -1.  Returns false if the difference does not fit in s8. */
-static bool weight_at(const hlo_quantized *x, const literal *l, int64_t k, int axis, const int64_t *strides,
-                      int64_t *out) {
-  int64_t at = axis >= 0 ? k / strides[axis] % l->shape.dims[axis] : 0;
-  *out = literal_i64(l, k) - (x->has_zero ? (int64_t)hlo_along_at(&x->zero, at) : 0);
-  return *out >= INT8_MIN && *out <= INT8_MAX;
-}
-
 /* Reads x, the weights of i.  Their zero point must be one number, or one for each output.  Returns false if a
  * sum of products might not fit in s32, since sums of f32 do not wrap: a byte minus its zero point is within 255. */
 static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
@@ -79,10 +70,9 @@ static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized
   *w = (weights){.n = rows, .sums = ARENA_NEW_N(hlo_arena(b), int64_t, (size_t)rows + 1)};
   int64_t *magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
   w->bytes = literal_new(hlo_arena(b), shape_with_type(l->shape, DTYPE_S8), &bytes);
-  int zero_axis = x->has_zero && x->zero.n > 1 ? x->zero.axis : -1;
   for (int64_t k = 0; k < n; k++) {
-    int64_t v, output = k / strides[outputs] % rows;
-    if (!weight_at(x, l, k, zero_axis, strides, &v) || (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
+    int64_t output = k / strides[outputs] % rows, v = hlo_weight_at(x, k, output);
+    if (v < INT8_MIN || v > INT8_MAX || (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
       return false;
     }
     ((int8_t *)bytes)[k] = (int8_t)v;

@@ -17,10 +17,9 @@ typedef struct check_support {
   support_report *out;
   const onnx_model *m;
   dim_table *dims;
-  onnx_input_shape *inputs;
+  onnx_input_shape *inputs, *declared; /* the inputs with given or assumed sizes, and as the model declares them */
   uint32_t n_inputs, cap_problems, cap_notes, cap_values, cap_dim_names;
-  bool open;           /* whether the size of a dimension is assumed, since none is given, or an input has no rank */
-  const char *assumed; /* the sizes that are assumed, such as "n = 1, x[1] = 1" */
+  bool open; /* whether the size of a dimension is assumed, since none is given, or an input has no rank */
 } check_support;
 
 static void add_problem(check_support *c, const char *text) {
@@ -112,35 +111,13 @@ static dim likely_size(const check_support *c, const char *name) {
   return c->request->open_dim;
 }
 
-static void note_assumed(check_support *c, const char *name, dim size) {
-  c->assumed = arena_printf(c->a, "%s%s%s = %" PRId64, c->assumed, *c->assumed ? ", " : "", name, size);
-}
-
 /* Replaces the symbolic dimensions of an input by the sizes that the request gives them, or by assumed ones. */
-static void close_input(check_support *c, onnx_input_shape *input) {
-  shape *s = &input->shape;
+static void close_input(check_support *c, shape *s) {
   for (int d = 0; d < s->rank; d++) {
     const char *name = dim_name(c->dims, s->dims[d]);
     dim size = name ? size_of(c, name) : s->dims[d];
     s->dims[d] = size < 0 ? likely_size(c, name) : size;
     c->open |= size < 0;
-    if (size < 0 && *name == '_') {
-      note_assumed(c, arena_printf(c->a, "%s[%d]", input->name, d), s->dims[d]);
-    }
-  }
-}
-
-/* Gives all dimensions of the inputs their sizes. */
-static void close_inputs(check_support *c) {
-  show_names(c);
-  for (uint32_t k = 0; k < c->out->n_dim_names; k++) {
-    const char *name = c->out->dim_names[k];
-    if (size_of(c, name) < 0) {
-      note_assumed(c, name, likely_size(c, name));
-    }
-  }
-  for (uint32_t k = 0; k < c->n_inputs; k++) {
-    close_input(c, &c->inputs[k]);
   }
 }
 
@@ -189,7 +166,11 @@ static void check_values(check_support *c) {
     list_dim_names(c, &s);
     c->inputs[c->n_inputs++] = (onnx_input_shape){.name = g->input[k]->name, .shape = s};
   }
-  close_inputs(c);
+  show_names(c);
+  c->declared = arena_memdup(c->a, c->inputs, c->n_inputs * sizeof *c->inputs);
+  for (uint32_t k = 0; k < c->n_inputs; k++) {
+    close_input(c, &c->inputs[k].shape);
+  }
   for (size_t k = 0; k < g->n_output; k++) {
     (void)list_value(c, "output", g->output[k], &s, &failed);
     if (failed && status_get_code(failed) == STATUS_UNSUPPORTED) { /* an invalid declaration of an output is ignored */
@@ -214,6 +195,25 @@ static void assume_sizes(check_support *c) {
   status_free(failed);
 }
 
+/* Returns the sizes that are assumed, such as "n = 1, x[1] = 1", or "none". */
+static const char *assumed_sizes(const check_support *c) {
+  const char *text = "";
+  str_map seen;
+  str_map_init(&seen, c->a);
+  for (uint32_t k = 0; k < c->n_inputs; k++) {
+    const shape *declared = &c->declared[k].shape;
+    for (int d = 0; d < declared->rank; d++) {
+      const char *name = dim_name(c->dims, declared->dims[d]);
+      if (name && size_of(c, name) < 0 && !str_map_get(&seen, name)) {
+        *str_map_put(&seen, name) = &seen;
+        name = *name == '_' ? arena_printf(c->a, "%s[%d]", c->declared[k].name, d) : name;
+        text = arena_printf(c->a, "%s%s%s = %" PRId64, text, *text ? ", " : "", name, c->inputs[k].shape.dims[d]);
+      }
+    }
+  }
+  return *text ? text : "none";
+}
+
 static void add_note(check_support *c, const char *text) {
   *ARENA_PUSH(c->a, c->out->notes, c->out->n_notes, c->cap_notes) = text;
 }
@@ -223,7 +223,7 @@ static void add_note(check_support *c, const char *text) {
 static void add_finding(check_support *c, status_code code, const char *text) {
   if (c->open && code != STATUS_UNSUPPORTED) {
     add_note(c, arena_printf(c->a, "%s; assumed sizes: %s (--dim NAME=SIZE and --shape change that)", text,
-                             *c->assumed ? c->assumed : "none"));
+                             assumed_sizes(c)));
   } else {
     add_problem(c, text);
   }
@@ -310,7 +310,6 @@ static status check_guarded(void *data) {
 
 status compiler_check_support(arena *a, const char *path, rt_span bytes, const compile_request *request,
                               support_report *out) {
-  return guard_run(
-      check_guarded,
-      &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out, .assumed = ""});
+  return guard_run(check_guarded,
+                   &(check_support){.a = a, .path = path, .bytes = bytes, .request = request, .out = out});
 }

@@ -7,14 +7,7 @@
 
 enum { ROUNDS = 24 };
 
-static void check_texts(const char *const *texts, size_t n) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < n; k++) {
-    sizes_add_text(&c, texts[k]);
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
-}
-#define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
+#define CHECK_TEXTS(texts) SIZES_CHECK_TEXTS(texts, 0, ROUNDS)
 
 /* --- loops over elements --- */
 

@@ -4,14 +4,7 @@
 
 enum { ROUNDS = 24 };
 
-static void check_texts(const char *const *texts, size_t n) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < n; k++) {
-    sizes_add_text(&c, texts[k]);
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
-}
-#define CHECK_TEXTS(texts) check_texts(texts, sizeof(texts) / sizeof *(texts))
+#define CHECK_TEXTS(texts) SIZES_CHECK_TEXTS(texts, 0, ROUNDS)
 
 /* --- functions of interleaved columns --- */
 
@@ -26,13 +19,7 @@ static const char *const interleaved_texts[] = {
 
 /* The last dimension is shorter than a vector, so vectors reach over several positions of the dimension before it. The
  * functions have errors of at most 2 ULP (emit/llvm/math.h); the reference's are the C library's. */
-START_TEST(interleaved) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < sizeof interleaved_texts / sizeof *interleaved_texts; k++) {
-    sizes_add_text(&c, interleaved_texts[k])->tolerance = 0x1p-21;
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
-}
+START_TEST(interleaved) { SIZES_CHECK_TEXTS(interleaved_texts, 0x1p-21, ROUNDS); }
 END_TEST
 
 /* --- gathers and slices at computed positions --- */

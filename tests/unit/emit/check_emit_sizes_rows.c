@@ -42,13 +42,7 @@ static const char *const row_texts[] = {
         SPREAD_ROWS(% b, % a, "bf16") "%c = subtract(%x, %b) : bf16[n,m]\nreturn %c\n}",
 };
 
-START_TEST(rows) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < sizeof row_texts / sizeof *row_texts; k++) {
-    sizes_add_text(&c, row_texts[k]);
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
-}
+START_TEST(rows) { SIZES_CHECK_TEXTS(row_texts, 0, ROUNDS); }
 END_TEST
 
 #define SOFTMAX(type)                                                                                              \
@@ -87,13 +81,7 @@ static const char *const softmax_texts[] = {
 
 /* The reference adds numbers in f64 and in their order, and its functions are the C library's; a kernel's sums of up to
  * 1,000 positive f32 are in another order, and its functions have errors of at most 2 ULP (emit/llvm/math.h). */
-START_TEST(softmax) {
-  sizes_cases c = {0};
-  for (size_t k = 0; k < sizeof softmax_texts / sizeof *softmax_texts; k++) {
-    sizes_add_text(&c, softmax_texts[k])->tolerance = 0x1p-19;
-  }
-  sizes_check_all(&c, ROUNDS, EMIT_MACHINES_AND_BLOCKS);
-}
+START_TEST(softmax) { SIZES_CHECK_TEXTS(softmax_texts, 0x1p-19, ROUNDS); }
 END_TEST
 
 /* --- random fusions --- */

@@ -498,3 +498,11 @@ void sizes_check_all(sizes_cases *c, int rounds, size_t machines) { check_on(c, 
 void sizes_check_blocks(sizes_cases *c, int rounds) {
   check_on(c, rounds, EMIT_MACHINES_AND_BLOCKS - 1, EMIT_MACHINES_AND_BLOCKS);
 }
+
+void sizes_check_texts(const char *const *texts, size_t n, double tolerance, int rounds) {
+  sizes_cases c = {0};
+  for (size_t k = 0; k < n; k++) {
+    sizes_add_text(&c, texts[k])->tolerance = tolerance;
+  }
+  sizes_check_all(&c, rounds, EMIT_MACHINES_AND_BLOCKS);
+}

@@ -93,6 +93,7 @@ typedef struct onnx_frame {
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
    * depend on it were deferred. */
   onnx_findings *findings;
+  const char *differing; /* if inputs give one name of a dimension different sizes, a text that says so */
 } onnx_frame;
 
 /* The name under which the frame of a loop's body has a hash of the iteration numbers of all loops around it, u64[];

@@ -59,6 +59,7 @@ typedef struct bindings {
   dim_table *dims;
   binding *items;
   uint32_t n, cap;
+  const char *differing; /* see onnx_frame */
 } bindings;
 
 static void bind_symbol(bindings *b, dim symbol, int64_t value, const char *name, bool is_option) {
@@ -87,7 +88,11 @@ static bool bind_dim(bindings *b, const char *input, int k, dim *want, int64_t s
   if (known && (known->is_option || known->value == size)) {
     return known->value == size;
   }
-  *want = known ? dim_nameless(b->dims, input, k) : *want;
+  if (known) {
+    b->differing =
+        arena_printf(b->arena, "the inputs give '%s' the sizes %" PRId64 " and %" PRId64, name, known->value, size);
+    *want = dim_nameless(b->dims, input, k);
+  }
   bind_symbol(b, *want, size, name, false);
   return true;
 }
@@ -264,6 +269,7 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
       TRY(add_array(f, name, &shapes[k], given_input(options, name)));
     }
   }
+  f->differing = b.differing;
   return NULL;
 }
 
@@ -276,10 +282,25 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
   return onnx_import_frame(a, f, options, out, complete);
 }
 
+/* If the model is not valid at sizes that differ where the model gives them one name, the caller's sizes are at fault.
+ */
+static status blame_sizes(const onnx_frame *f, status failed) {
+  status_code about = status_get_subject(failed);
+  bool is_of_sizes = status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
+  if (!f->differing || !is_of_sizes) {
+    return failed;
+  }
+  status blamed =
+      status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "%s; %s", status_message(failed), f->differing);
+  blamed = status_about_node(blamed, status_get_node(failed), strlen(status_get_node(failed)));
+  status_free(failed);
+  return blamed;
+}
+
 status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_options *options, hlo_module **out,
                          bool *complete) {
   onnx_segment segment;
-  TRY(onnx_import_segment(a, f, true, options->eval, &segment));
+  TRY(blame_sizes(f, onnx_import_segment(a, f, true, options->eval, &segment)));
   const char *asked = NULL;
   for (uint32_t k = segment.module->entry->n_params; k-- > 0;) {
     asked = segment.params.items[k].array->asked ? segment.module->param_names[k] : asked;

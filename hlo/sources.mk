@@ -12,6 +12,7 @@ hlo_sources = \
 	hlo/analysis/queries.c \
 	hlo/analysis/row_space.c \
 	hlo/analysis/sorted_front.c \
+	hlo/analysis/value_range.c \
 	hlo/gradient/conditional.c \
 	hlo/gradient/contract.c \
 	hlo/gradient/gradient.c \
@@ -88,6 +89,7 @@ hlo_files = \
 	hlo/analysis/queries.h \
 	hlo/analysis/row_space.h \
 	hlo/analysis/sorted_front.h \
+	hlo/analysis/value_range.h \
 	hlo/gradient/gradient.h \
 	hlo/gradient/rules.h \
 	hlo/ir/OPS.md \

@@ -122,6 +122,7 @@ check_programs = \
 	tests/unit/hlo/check_qdq_fusion \
 	tests/unit/hlo/check_quantized \
 	tests/unit/hlo/check_same_values \
+	tests/unit/hlo/check_value_range \
 	tests/unit/lower/check_divide \
 	tests/unit/lower/check_kernels \
 	tests/unit/lower/check_lower \
@@ -278,6 +279,7 @@ hlo_tests = \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/batch_norm/narrow.hlo \
 	tests/hlo/batch_norm/not.hlo \
+	tests/hlo/batch_norm/rounded.hlo \
 	tests/hlo/batch_norm/steps.hlo \
 	tests/hlo/batch_norm/types.hlo \
 	tests/hlo/concat_in_place/chain.hlo \
@@ -320,6 +322,7 @@ hlo_tests = \
 	tests/hlo/integer_sums/dynamic.hlo \
 	tests/hlo/integer_sums/exact.hlo \
 	tests/hlo/integer_sums/refused.hlo \
+	tests/hlo/integer_sums/requantized.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
@@ -795,6 +798,7 @@ tests_files = \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/batch_norm/narrow.expected \
 	tests/hlo/batch_norm/not.expected \
+	tests/hlo/batch_norm/rounded.expected \
 	tests/hlo/batch_norm/steps.expected \
 	tests/hlo/batch_norm/types.expected \
 	tests/hlo/concat_in_place/chain.expected \
@@ -838,6 +842,7 @@ tests_files = \
 	tests/hlo/integer_sums/dynamic.expected \
 	tests/hlo/integer_sums/exact.expected \
 	tests/hlo/integer_sums/refused.expected \
+	tests/hlo/integer_sums/requantized.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
@@ -1236,6 +1241,8 @@ tests_unit_hlo_check_quantized_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_quantized_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_same_values_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_value_range_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_value_range_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_lower_check_divide_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_lower_check_divide_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_lower_check_kernels_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

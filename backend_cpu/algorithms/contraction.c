@@ -181,7 +181,7 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
     return hlo_sums_bytes(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
   }
   switch (consumer->op) {
-    case HLO_ROUND: return hlo_sums_bytes(contraction) ? unary_step(CPU_POST_OP_ROUND, 0, 0) : (step){0};
+    case HLO_ROUND: return unary_step(CPU_POST_OP_ROUND, 0, 0);
     case HLO_LOGISTIC: return unary_step(CPU_POST_OP_LOGISTIC, 0, 0);
     case HLO_TANH: return unary_step(CPU_POST_OP_TANH, 0, 0);
     case HLO_ABS: return unary_step(CPU_POST_OP_ABS, 0, 0);

@@ -21,22 +21,13 @@ enum { TILE, SCHEDULE, FUSED = 0, PHASED, ON_THE_FLY }; /* indices of cpu_config
 
 static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
-/* Returns true if the weights are whole numbers: those of sums that must stay exact (hlo/passes/integer_sums.c). */
-static bool has_whole_weights(const cpu_problem *p) {
-  const literal *l = hlo_literal(p->instr->operands[p->weights]);
-  int64_t k = 0, n = shape_elements(&l->shape);
-  while (k < n && rint(literal_f64(l, k)) == literal_f64(l, k)) {
-    k++;
-  }
-  return k == n;
-}
-
 static bool plan_of(const cpu_problem *p, const cpu_config *v, emit_winograd *w) {
   emit_winograd_options options = {v->v[TILE], v->v[SCHEDULE] != FUSED, v->v[SCHEDULE] == ON_THE_FLY,
                                    p->options.threads, p->options.target->l2_bytes};
   if (p->options.numerics.exact || p->multiplications < CPU_SMALL_CONTRACTION || !p->constant_weights || p->lhs < 0 ||
       !emit_supports(p->instr, NULL) || !emit_winograd_plan(p->contraction, p->options.target, &options, w) ||
-      has_whole_weights(p)) {
+      /* sums that must stay exact (hlo/passes/integer_sums.c) */
+      literal_is_whole(hlo_literal(p->instr->operands[p->weights]))) {
     return false;
   }
   w->weights = p->weights;

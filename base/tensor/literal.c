@@ -2,6 +2,7 @@
 #include "base/tensor/literal.h"
 
 #include <assert.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/hash.h"
@@ -58,6 +59,14 @@ bool literal_is_splat(const literal *l) {
   size_t size = dtype_bytes(l->shape.type), total = (size_t)shape_bytes(&l->shape);
   /* All elements are equal if and only if the array equals itself moved by one element. */
   return total && memcmp(l->data, (const char *)l->data + size, total - size) == 0;
+}
+
+bool literal_is_whole(const literal *l) {
+  int64_t k = 0, n = shape_elements(&l->shape);
+  while (k < n && rint(literal_f64(l, k)) == literal_f64(l, k)) {
+    k++;
+  }
+  return k == n;
 }
 
 bool literal_equal(const literal *a, const literal *b) {

@@ -31,6 +31,8 @@ int64_t literal_i64(const literal *l, int64_t index);
 /* Returns true if all elements have the same bits.  That is true for an array of one element and false for an empty
  * one. */
 bool literal_is_splat(const literal *l);
+/* Returns true if all elements are integers. */
+bool literal_is_whole(const literal *l);
 /* Returns true if shapes and bits are equal. */
 bool literal_equal(const literal *a, const literal *b);
 /* Returns a hash for tables, which is valid in this process only. */

@@ -27,14 +27,14 @@ typedef struct channels {
 static bool find_channels(hlo_instr *i, channels *c) {
   const literal *w = i->n_operands == 2 ? hlo_literal(i->operands[1]) : NULL;
   const shape *s = &i->shapes[0];
-  if (!w || !dtype_is_float(hlo_type(i->operands[1])) || !shape_is_static(s) || s->rank == 0) {
+  if (!w || !dtype_is_float(hlo_type(i->operands[1])) || s->rank == 0) {
     return false;
   }
   *c = (channels){.contraction = i};
   if (i->op == HLO_CONVOLUTION) {
     c->dimension = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST ? s->rank - 1 : 1;
     c->n = s->dims[c->dimension];
-    return true;
+    return dim_is_const(c->n);
   }
   int n_free = 0;
   for (int d = 0; d < w->shape.rank; d++) {
@@ -45,7 +45,7 @@ static bool find_channels(hlo_instr *i, channels *c) {
   }
   c->dimension = s->rank - 1;
   c->n = s->dims[c->dimension];
-  return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0;
+  return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0 && dim_is_const(c->n);
 }
 
 /* If v has one constant for all channels or one for each channel, writes them to c->u and returns true. */
@@ -126,6 +126,12 @@ static hlo_value follow(channels *c, arena *scratch) {
 }
 
 static bool is_useful(const channels *c) { return c->n_scalings > 0 || c->n_steps > 1; }
+
+/* Returns true if the chain's result is rounded to integers after sums that are exact (hlo/passes/integer_sums.c). */
+static bool is_requantized(const channels *c, hlo_value last) {
+  const hlo_instr *user = hlo_only_user(last);
+  return user && user->op == HLO_ROUND && literal_is_whole(hlo_literal(c->contraction->operands[1]));
+}
 
 /* Returns the largest magnitude of n elements; `from` may be unaligned. */
 static double largest_of(dtype t, const char *from, int64_t n) {
@@ -255,7 +261,7 @@ status pass_batch_norm(hlo_module *m, pass_context *c, bool *changed) {
       }
       TRY(budget_check(arena_budget(c->scratch)));
       hlo_value last = follow(&x, c->scratch);
-      if (last.def != i && is_useful(&x) && fits_type(&x, c->scratch)) {
+      if (last.def != i && is_useful(&x) && fits_type(&x, c->scratch) && !is_requantized(&x, last)) {
         TRY(fold_chain(&x, last, c));
         *changed = true;
       }

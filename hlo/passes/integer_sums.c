@@ -4,56 +4,101 @@
  * Requires: a target that sets sums_in_f32, since it has fast kernels for products of f32 and none for s32.  Keeps:
  * results, bit for bit.  Breaks: nothing; leaves dead instructions for dce.
  *
- * f32 has all integers up to 2^24.  So a contraction in s32 of bytes that were converted, less a zero point, is the
+ * f32 has all integers up to 2^24.  So a contraction in s32 of small integers, such as bytes less a zero point, is the
  * same in f32 if no sum of absolute values of its products exceeds 2^24: then all partial sums are exact, in any order.
  * Whoever computes the new contraction by other products than those of its operands must leave it alone; its constant
- * weights are whole numbers. */
+ * weights are whole numbers.
+ *
+ * What stands around such a contraction becomes f32, too, where that changes nothing, so that it may become the
+ * contraction's epilogue: the addition of a bias, and the conversions to bytes and back of requantised numbers. */
 #include <math.h>
 
 #include "hlo/analysis/quantized.h"
+#include "hlo/analysis/value_range.h"
 #include "hlo/passes/pass.h"
-#include "hlo/passes/rewrite.h"
 
 static const double largest_exact = 0x1p24;
 /* bf16 has all integers up to this one, so that operands stay exact if the user allows a lower precision. */
 static const double largest_factor = 0x1p8;
 
-/* Returns the largest absolute value that the numbers x (hlo_centered_of) can have. */
-static double largest_of(const hlo_quantized *x) {
-  double low = dtype_lowest_f64(hlo_type(x->q)), high = dtype_max_f64(hlo_type(x->q)), least_zero = 0, most_zero = 0;
-  if (x->has_zero) {
-    bool known = hlo_along_is_const(&x->zero);
-    least_zero = known ? hlo_along_at(&x->zero, 0) : dtype_lowest_f64(hlo_type(x->zero.v));
-    most_zero = known ? least_zero : dtype_max_f64(hlo_type(x->zero.v));
-    for (int64_t k = 1; known && k < x->zero.n; k++) {
-      least_zero = fmin(least_zero, hlo_along_at(&x->zero, k));
-      most_zero = fmax(most_zero, hlo_along_at(&x->zero, k));
-    }
-  }
-  return fmax(fabs(low - most_zero), fabs(high - least_zero));
+typedef struct walk {
+  pass_context *context;
+  hlo_value_ranges ranges; /* of the values when the walk began */
+} walk;
+
+/* Returns true if all elements of v are integers that f32 has. */
+static bool has_f32(const walk *w, hlo_value v) {
+  return hlo_value_range_of(&w->ranges, v).whole && hlo_largest_magnitude(&w->ranges, v) <= largest_exact;
 }
 
-/* Returns the number of products in a sum of the contraction, or infinity if it is not a constant. */
-static double products_of(const hlo_instr *i) {
-  const shape *w = hlo_shape(i->operands[1]);
-  double n = 1;
-  for (int k = 0; k < w->rank; k++) {
-    bool summed = i->op == HLO_CONVOLUTION ? k > 0 : hlo_has_int(i, HLO_ATTR_RHS_CONTRACT, k);
-    n *= !summed ? 1 : dim_is_const(w->dims[k]) ? (double)w->dims[k] : INFINITY;
+static bool is_contraction(const hlo_instr *i) { return i->op == HLO_DOT || i->op == HLO_CONVOLUTION; }
+
+/* --- bytes between contractions --- */
+
+/* Adds up in *contractions how many contractions use v.  Returns false unless v is convert(q) - zero in s32, or is
+ * convert(q) and only used in such differences.  A zero of 0 need not be subtracted. */
+static bool is_centered(hlo_value v, double zero, uint32_t *contractions) {
+  hlo_quantized x;
+  if (!hlo_centered_of(v, &x) || hlo_is_root(v)) {
+    return false;
   }
-  return n;
+  bool same = x.has_zero ? hlo_along_is_const(&x.zero) && x.zero.n == 1 && hlo_along_at(&x.zero, 0) == zero : zero == 0;
+  for (uint32_t k = 0; k < v.def->n_uses; k++) {
+    hlo_instr *user = v.def->uses[k].user;
+    bool contracted = same && is_contraction(user);
+    bool differs = user->op == HLO_SUB && is_centered(hlo_result(user, 0), zero, contractions);
+    *contractions += contracted;
+    if (!same && !differs) {
+      return false;
+    }
+  }
+  return true;
+}
+
+/* Returns true if the bytes q are only used less this zero point, and in a contraction at least once. */
+static bool feeds_contraction(hlo_value q, double zero) {
+  uint32_t contractions = 0;
+  for (uint32_t k = 0; k < q.def->n_uses; k++) {
+    if (!is_centered(hlo_result(q.def->uses[k].user, 0), zero, &contractions)) {
+      return false;
+    }
+  }
+  return contractions > 0 && !hlo_is_root(q);
+}
+
+/* convert(q) - zero = clamp(low - zero, round(v), high - zero) where q = convert(clamp(low, round(v) + zero, high)). */
+static bool skip_bytes(const walk *w, hlo_builder *b, hlo_instr *i) {
+  hlo_requantized r;
+  hlo_value q = hlo_result(i, 0);
+  if (i->op != HLO_CONVERT || !hlo_requantized_of(q, &r) ||
+      !hlo_value_range_of(&w->ranges, hlo_result(r.round, 0)).known || !feeds_contraction(q, r.zero)) {
+    return false;
+  }
+  hlo_value low = hlo_scalar(b, DTYPE_F32, r.low - r.zero), high = hlo_scalar(b, DTYPE_F32, r.high - r.zero);
+  hlo_value centered = hlo_convert(b, hlo_clamp(b, low, hlo_result(r.round, 0), high), DTYPE_S32);
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    hlo_instr *converted = i->uses[k].user;
+    for (uint32_t d = 0; d < converted->n_uses && r.zero != 0; d++) {
+      hlo_replace(hlo_result(converted->uses[d].user, 0), centered);
+    }
+    if (r.zero == 0) {
+      hlo_replace(hlo_result(converted, 0), centered);
+    }
+  }
+  hlo_pass_note(w->context, "requantisations", 1);
+  return true;
 }
 
 /* Returns the largest sum of the absolute values of the weights y of an output, or infinity if they are not known or
  * one is larger than largest_factor. */
-static double largest_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *y) {
+static double largest_sum(const hlo_instr *i, const hlo_quantized *y, arena *scratch) {
   const literal *l = hlo_literal(y->q);
   const int outputs = hlo_output_dim(i);
   if (!l || outputs < 0 || !hlo_has_output_zeros(y, outputs)) {
     return INFINITY;
   }
   int64_t strides[SHAPE_MAX_RANK], rows = l->shape.dims[outputs];
-  double *sums = ARENA_NEW_N(b->pass->scratch, double, (size_t)rows + 1), largest = 0;
+  double *sums = ARENA_NEW_N(scratch, double, (size_t)rows + 1), largest = 0;
   shape_strides(&l->shape, strides);
   for (int64_t k = 0, n = shape_elements(&l->shape); k < n; k++) {
     int64_t output = k / strides[outputs] % rows;
@@ -64,30 +109,131 @@ static double largest_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantize
   return largest;
 }
 
-/* Returns true if f32 has all sums of the contraction, whose operands are s32. */
-static bool is_exact(hlo_builder *b, const hlo_instr *i) {
-  hlo_quantized x, y = {.q = i->operands[1]};
-  /* y.q is a literal if the subtraction was folded. */
-  if (!hlo_centered_of(i->operands[0], &x) || !(hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y))) {
+/* --- contractions --- */
+
+/* Returns true if f32 has all sums of the contraction, whose result is s32. */
+static bool is_exact(const walk *w, const hlo_instr *i) {
+  double x = hlo_largest_magnitude(&w->ranges, i->operands[0]), y = hlo_largest_magnitude(&w->ranges, i->operands[1]);
+  if (x > largest_factor) {
     return false;
   }
-  bool known = hlo_literal(y.q);
-  double sum = known ? largest_sum(b, i, &y) : products_of(i) * largest_of(&y);
-  return largest_of(&x) <= largest_factor && (known || largest_of(&y) <= largest_factor) &&
-         largest_of(&x) * sum <= largest_exact;
+  hlo_quantized weights = {.q = i->operands[1]};
+  /* weights.q is a literal if the subtraction was folded. */
+  if (hlo_literal(weights.q) || (hlo_centered_of(i->operands[1], &weights) && hlo_literal(weights.q))) {
+    return x * largest_sum(i, &weights, w->context->scratch) <= largest_exact;
+  }
+  return y <= largest_factor && has_f32(w, hlo_result((hlo_instr *)i, 0));
 }
 
-static bool in_f32(hlo_builder *b, hlo_instr *i) {
-  if (i->shapes[0].type != DTYPE_S32 || hlo_sums_bytes(i) || !is_exact(b, i)) {
+static bool is_used(hlo_instr *i) { return i->n_uses > 0 || hlo_is_root(hlo_result(i, 0)); }
+
+/* Returns true for contractions in s32 that are not computed by instructions for bytes. */
+static bool sums_integers(const hlo_instr *i) {
+  return is_contraction(i) && i->shapes[0].type == DTYPE_S32 && !hlo_sums_bytes(i);
+}
+
+/* Returns v, an array of integers that f32 has, in f32. */
+static hlo_value in_f32(const walk *w, hlo_builder *b, hlo_value v) {
+  hlo_instr *i = v.def;
+  hlo_value x = i->n_operands ? i->operands[0] : v;
+  if (i->op == HLO_CONVERT && has_f32(w, x)) {
+    return hlo_type(x) == DTYPE_F32 ? x : hlo_convert(b, x, DTYPE_F32);
+  }
+  if (i->op == HLO_BROADCAST) {
+    shape to = shape_with_type(i->shapes[0], DTYPE_F32);
+    return hlo_broadcast(b, in_f32(w, b, x), to, hlo_ints(i, HLO_ATTR_DIMENSIONS));
+  }
+  if ((i->op == HLO_ADD || i->op == HLO_SUB) && has_f32(w, x) && has_f32(w, i->operands[1])) {
+    return hlo_binary(b, i->op, in_f32(w, b, x), in_f32(w, b, i->operands[1]));
+  }
+  return hlo_convert(b, v, DTYPE_F32);
+}
+
+/* Replaces convert(v) to f32 by f wherever v is used in this way. */
+static void replace_conversions(hlo_value v, hlo_value f) {
+  for (uint32_t k = 0; k < v.def->n_uses; k++) {
+    hlo_value u = hlo_result(v.def->uses[k].user, 0);
+    if (u.def->op == HLO_CONVERT && hlo_type(u) == DTYPE_F32) {
+      hlo_replace(u, f);
+    }
+  }
+}
+
+/* Replaces a contraction.  In convert(sums + bias) to f32, an addition in f32 rounds the exact sum as the conversion
+ * does. */
+static bool sum_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
+  if (!sums_integers(i) || !is_used(i) || !is_exact(w, i)) {
     return false;
   }
-  hlo_value operands[] = {hlo_convert(b, i->operands[0], DTYPE_F32), hlo_convert(b, i->operands[1], DTYPE_F32)};
+  hlo_value operands[] = {in_f32(w, b, i->operands[0]), in_f32(w, b, i->operands[1])};
   shape declared = shape_with_type(i->shapes[0], DTYPE_F32);
-  const hlo_instr *made = hlo_build(b, i->op, 2, operands, 1, &declared, i->attrs);
-  return made && hlo_becomes_noted(b, i, hlo_convert(b, hlo_result((hlo_instr *)made, 0), DTYPE_S32), "contractions");
+  hlo_value sums = hlo_result(i, 0), f = hlo_result(hlo_build(b, i->op, 2, operands, 1, &declared, i->attrs), 0);
+  replace_conversions(sums, f);
+  for (uint32_t k = 0; k < i->n_uses; k++) {
+    hlo_instr *add = i->uses[k].user;
+    if (add->op == HLO_ADD && has_f32(w, add->operands[1 - i->uses[k].operand])) {
+      b->before = add;
+      hlo_value bias = in_f32(w, b, add->operands[1 - i->uses[k].operand]);
+      replace_conversions(hlo_result(add, 0), hlo_binary(b, HLO_ADD, f, bias));
+      b->before = i;
+    }
+  }
+  hlo_replace(sums, hlo_convert(b, f, DTYPE_S32));
+  hlo_pass_note(w->context, "contractions", 1);
+  return true;
+}
+
+/* convert(convert(x) to s32) to f32 = x + 0 where x has integers only; the addition makes a 0 of -0. */
+static bool stay_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
+  hlo_value s = i->operands[0];
+  if (s.def->op != HLO_CONVERT || hlo_type(s) != DTYPE_S32 || i->shapes[0].type != DTYPE_F32 || !is_used(i)) {
+    return false;
+  }
+  hlo_value x = s.def->operands[0];
+  if (hlo_type(x) != DTYPE_F32 || !has_f32(w, x)) {
+    return false;
+  }
+  hlo_replace(hlo_result(i, 0), hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), 0)));
+  return true;
+}
+
+static bool change_type(const walk *w, hlo_builder *b, hlo_instr *i) {
+  return i->op == HLO_CONVERT ? stay_in_f32(w, b, i) : sum_in_f32(w, b, i);
+}
+
+/* --- the pass --- */
+
+typedef bool rewrite(const walk *w, hlo_builder *b, hlo_instr *i);
+
+/* Tries the rewrite at each instruction that the computation has now. */
+static status sweep(hlo_computation *computation, pass_context *c, rewrite *attempt, bool *changed) {
+  walk w = {c, hlo_value_ranges_make(computation, c->scratch)};
+  for (hlo_instr *i = computation->first, *next; i; i = next) {
+    hlo_builder b = hlo_pass_builder(c, computation, i);
+    next = i->next;
+    *changed |= attempt(&w, &b, i);
+    TRY(hlo_builder_take_error(&b));
+    TRY(budget_check(arena_budget(c->scratch)));
+  }
+  return NULL;
+}
+
+static bool has_sums(const hlo_computation *computation) {
+  const hlo_instr *i = computation->first;
+  while (i && !sums_integers(i)) {
+    i = i->next;
+  }
+  return i != NULL;
 }
 
 status pass_integer_sums(hlo_module *m, pass_context *c, bool *changed) {
-  static const hlo_rule_row rules[] = {{HLO_DOT, in_f32}, {HLO_CONVOLUTION, in_f32}, {HLO_OP_COUNT, NULL}};
-  return c->target && c->target->sums_in_f32 ? hlo_sweep_module(m, c, rules, changed) : NULL;
+  uint32_t n;
+  hlo_computation **walked = hlo_walked(m, c->scratch, false, &n);
+  for (uint32_t k = 0; k < n && c->target && c->target->sums_in_f32; k++) {
+    if (has_sums(walked[k])) {
+      TRY(sweep(walked[k], c, skip_bytes, changed));
+      TRY(sweep(walked[k], c, change_type, changed));
+    }
+  }
+  return NULL;
 }

@@ -173,7 +173,16 @@ static LLVMValueRef choose(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLV
   return emit_select(w, emit_fcmp(w, LLVMRealUNO, x, y), LLVMBuildFAdd(w->builder, x, y, ""), r);
 }
 
+/* Returns max(x, 0) by a comparison, which keeps NaN and -0; the addition makes a 0 of -0. */
+static LLVMValueRef positive_part(const emit_ir *w, LLVMValueRef x) {
+  LLVMValueRef zero = emit_f(x, 0);
+  return LLVMBuildFAdd(w->builder, emit_select(w, emit_fcmp(w, LLVMRealOLT, x, zero), zero, x), zero, "");
+}
+
 LLVMValueRef emit_maximum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  if (w->target->compares_maximum && (emit_is_f(x, 0) || emit_is_f(y, 0))) {
+    return positive_part(w, emit_is_f(y, 0) ? x : y);
+  }
   return (int)emit_bits(x) <= w->target->maximum_bits
              ? emit_intrinsic2(w, "llvm.maximum", x, y)
              : choose(w, x, y, LLVMRealOGT, LLVMBuildAnd(w->builder, emit_bits_of(w, x), emit_bits_of(w, y), ""));

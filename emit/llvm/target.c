@@ -114,6 +114,7 @@ static void x86_abilities(emit_target *t) {
   t->f16 = can(t, "f16c");
   t->rounding = can(t, "sse4.1");
   t->scalef = v4;
+  t->compares_maximum = true;
   t->permutes = v4 && can(t, "avx512vbmi");
   t->dots = v4 ? can(t, "avx512vnni") : t->vector_bits == 256 && can(t, "avxvnni");
 }

@@ -34,6 +34,7 @@ typedef struct emit_target {
   bool f64; /* whether f64 has instructions, both for arithmetic and for what `fma` and `rounding` state; if not,
                functions of the compiler's runtime library are called */
   int maximum_bits; /* the bits of the widest floats for which LLVM can write llvm.maximum and llvm.minimum, or 0 */
+  bool compares_maximum; /* whether the instruction for the larger number is x < y ? y : x, other than llvm.maximum */
   bool f16;         /* whether conversions between f16 and f32 are instructions; if not, they are integer arithmetic */
   bool rounding;    /* whether floor, ceil, trunc and roundeven are instructions */
   bool scalef;      /* whether x 2^n is an instruction for vectors of all widths (AVX-512) */

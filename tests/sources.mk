@@ -323,6 +323,7 @@ hlo_tests = \
 	tests/hlo/integer_sums/exact.hlo \
 	tests/hlo/integer_sums/refused.hlo \
 	tests/hlo/integer_sums/requantized.hlo \
+	tests/hlo/integer_sums/wide.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \

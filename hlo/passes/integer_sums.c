@@ -218,6 +218,7 @@ static status sweep(hlo_computation *computation, pass_context *c, rewrite *atte
   walk w = {c, hlo_value_ranges_make(computation, c->scratch)};
   for (hlo_instr *i = computation->first, *next; i; i = next) {
     hlo_builder b = hlo_pass_builder(c, computation, i);
+    b.eval = NULL; /* otherwise a small broadcast would become an array, and not be recognised as a bias */
     next = i->next;
     *changed |= attempt(&w, &b, i);
     TRY(hlo_builder_take_error(&b));

@@ -39,6 +39,8 @@ static const char head[] =
     "of tensors of any type; values between nodes may be sequences, but the inputs and outputs of a model must be "
     "tensors.\n"
     "A model is refused if it gives an operator a type that the operator's version does not allow.\n"
+    "A Loop without the input cond ignores the condition that its body returns, as ONNX says; ONNX Runtime honours "
+    "it.\n"
     "\n"
     "- any: pred, str, ints, floats, complex\n"
     "- ints: s8, s16, s32, s64, u8, u16, u32, u64\n"

@@ -844,6 +844,7 @@ tests_files = \
 	tests/hlo/integer_sums/exact.expected \
 	tests/hlo/integer_sums/refused.expected \
 	tests/hlo/integer_sums/requantized.expected \
+	tests/hlo/integer_sums/wide.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \

@@ -319,6 +319,7 @@ hlo_tests = \
 	tests/hlo/gather_to_slice/negative.hlo \
 	tests/hlo/gather_to_slice/scatter.hlo \
 	tests/hlo/inline_composites/nested.hlo \
+	tests/hlo/integer_sums/bounds.hlo \
 	tests/hlo/integer_sums/dynamic.hlo \
 	tests/hlo/integer_sums/exact.hlo \
 	tests/hlo/integer_sums/refused.hlo \
@@ -840,6 +841,7 @@ tests_files = \
 	tests/hlo/gather_to_slice/scatter.expected \
 	tests/hlo/general_program.h \
 	tests/hlo/inline_composites/nested.expected \
+	tests/hlo/integer_sums/bounds.expected \
 	tests/hlo/integer_sums/dynamic.expected \
 	tests/hlo/integer_sums/exact.expected \
 	tests/hlo/integer_sums/refused.expected \

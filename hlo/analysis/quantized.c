@@ -1,6 +1,8 @@
 /* quantized.c - see quantized.h. */
 #include "hlo/analysis/quantized.h"
 
+#include <math.h>
+
 #include "hlo/analysis/pattern.h"
 
 /* --- arrays that are broadcast from one number or a list (hlo_along) --- */
@@ -172,6 +174,9 @@ bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
   return found;
 }
 
+/* Returns true if x is an integer that the type has. */
+static bool has_number(dtype t, double x) { return x >= dtype_lowest_f64(t) && x <= dtype_max_f64(t) && x == rint(x); }
+
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
   hlo_value rounded, sum = {0};
   *out = (hlo_requantized){0};
@@ -184,7 +189,7 @@ bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
   }
   out->round = rounded.def;
   out->addition = sum.def;
-  return true;
+  return has_number(hlo_type(v), out->zero) && has_number(hlo_type(v), out->low) && has_number(hlo_type(v), out->high);
 }
 
 /* --- weights of contractions --- */

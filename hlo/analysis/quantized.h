@@ -47,7 +47,8 @@ bool hlo_has_output_zeros(const hlo_quantized *x, int outputs);
 /* Returns constant weight k of such weights, less its zero point, which is that of output channel number `output`. */
 int64_t hlo_weight_at(const hlo_quantized *x, int64_t k, int64_t output);
 
-/* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8. */
+/* The parts of convert(clamp(low, add(round(v), zero), high)) to u8 or s8.  The type has all three numbers, so that the
+ * conversion neither cuts off fractions nor saturates nor wraps. */
 typedef struct hlo_requantized {
   hlo_instr *round, *addition; /* `addition` adds the zero point; NULL if there is none */
   hlo_value v;                 /* the value that is rounded */

@@ -129,6 +129,16 @@ def integers(m, kind):
                                             m.constant(np.uint8(64))], pads=[1, 1, 1, 1]))
 
 
+def requantized_by_hand(m, kind):
+    """Bytes between two products, clipped at numbers with fractions, which the conversion to bytes cuts off."""
+    sums = m.node("MatMulInteger", [m.input("a", m.bytes((33, 16), kind)), m.constant(m.weights((16, 24)))])
+    scaled = m.node("Mul", [m.node("Cast", [sums], to=TensorProto.FLOAT), m.constant(np.float32(0.01))])
+    shifted = m.node("Add", [m.node("Round", [scaled]), m.constant(np.float32(3))])
+    clipped = m.node("Clip", [shifted, m.constant(np.float32(0.5)), m.constant(np.float32(9.5))])
+    q = m.node("Cast", [clipped], to=helper.np_dtype_to_tensor_dtype(np.dtype(kind)))
+    m.outputs.append(m.node("MatMulInteger", [q, m.constant(m.weights((24, 8))), m.constant(kind(3))]))
+
+
 def dynamic(m, kind):
     """A linear layer as ONNX Runtime's dynamic quantisation writes it."""
     del kind
@@ -160,6 +170,7 @@ CASES = {
     "matrix products": qdq_products,
     "QLinearConv, QLinearMatMul": qlinear,
     "MatMulInteger, ConvInteger": integers,
+    "requantized by hand": requantized_by_hand,
     "dynamic": dynamic,
     "blocks of 4 bits": blocks,
 }

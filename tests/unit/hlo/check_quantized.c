@@ -121,7 +121,15 @@ END_TEST
 
 START_TEST(requantized_or_not) {
   static const text_change changes[] = {
-      {"u8[4] return", "s8[4] return", true},
+      {"f32[] 255", "f32[] 100", true},
+      {"f32[] 255", "f32[] 256", false}, /* numbers that the type does not have */
+      {"f32[] 255", "f32[] 100.5", false},
+      {"f32[] 255", "f32[] inf", false},
+      {"f32[] 0", "f32[] -1", false},
+      {"f32[] 0", "f32[] 0.5", false},
+      {"f32[] 0", "f32[] nan", false},
+      {"f32[] 7", "f32[] 1073741824", false},
+      {"u8[4] return", "s8[4] return", false},
       {"u8[4] return", "s16[4] return", false},
       {"clamp(%l, %a, %h)", "clamp(%v, %a, %h)", false}, /* bounds that are not known */
       {"clamp(%l, %a, %h)", "clamp(%l, %a, %v)", false},

@@ -324,7 +324,6 @@ hlo_tests = \
 	tests/hlo/integer_sums/exact.hlo \
 	tests/hlo/integer_sums/refused.hlo \
 	tests/hlo/integer_sums/requantized.hlo \
-	tests/hlo/integer_sums/wide.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
@@ -846,7 +845,6 @@ tests_files = \
 	tests/hlo/integer_sums/exact.expected \
 	tests/hlo/integer_sums/refused.expected \
 	tests/hlo/integer_sums/requantized.expected \
-	tests/hlo/integer_sums/wide.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \

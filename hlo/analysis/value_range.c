@@ -19,7 +19,8 @@ static hlo_value_range between(double low, double high, bool whole) {
 
 static bool of_literal(const literal *l, hlo_value_range *out) {
   int64_t n = shape_elements(&l->shape);
-  if (n == 0 || n > MOST_ELEMENTS) {
+  dtype t = (dtype)l->shape.type;
+  if ((t != DTYPE_F32 && !dtype_is_int(t)) || n == 0 || n > MOST_ELEMENTS) {
     return false;
   }
   *out = between(INFINITY, -INFINITY, true);

@@ -66,20 +66,12 @@ static bool feeds_contraction(hlo_value q, double zero) {
   return contractions > 0 && !hlo_is_root(q);
 }
 
-/* Returns true if the conversion to bytes changes no number: the clamp's bounds are bytes, and the rounded numbers are
- * known to be numbers. */
-static bool keeps_numbers(const walk *w, const hlo_requantized *r, dtype bytes) {
-  return rint(r->low) == r->low && rint(r->high) == r->high && rint(r->zero) == r->zero &&
-         r->low >= dtype_lowest_f64(bytes) && r->high <= dtype_max_f64(bytes) && r->low <= r->high &&
-         hlo_value_range_of(&w->ranges, hlo_result(r->round, 0)).known;
-}
-
 /* convert(q) - zero = clamp(low - zero, round(v), high - zero) where q = convert(clamp(low, round(v) + zero, high)). */
 static bool skip_bytes(const walk *w, hlo_builder *b, hlo_instr *i) {
   hlo_requantized r;
   hlo_value q = hlo_result(i, 0);
-  if (i->op != HLO_CONVERT || !hlo_requantized_of(q, &r) || !keeps_numbers(w, &r, hlo_type(q)) ||
-      !feeds_contraction(q, r.zero)) {
+  if (i->op != HLO_CONVERT || !hlo_requantized_of(q, &r) ||
+      !hlo_value_range_of(&w->ranges, hlo_result(r.round, 0)).known || !feeds_contraction(q, r.zero)) {
     return false;
   }
   hlo_value low = hlo_scalar(b, DTYPE_F32, r.low - r.zero), high = hlo_scalar(b, DTYPE_F32, r.high - r.zero);
@@ -176,6 +168,9 @@ static bool sum_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
   hlo_value operands[] = {in_f32(w, b, i->operands[0]), in_f32(w, b, i->operands[1])};
   shape declared = shape_with_type(i->shapes[0], DTYPE_F32);
   hlo_value sums = hlo_result(i, 0), f = hlo_result(hlo_build(b, i->op, 2, operands, 1, &declared, i->attrs), 0);
+  if (!f.def) {
+    return false; /* the builder has the error */
+  }
   replace_conversions(sums, f);
   for (uint32_t k = 0; k < i->n_uses; k++) {
     hlo_instr *add = i->uses[k].user;

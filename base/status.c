@@ -96,6 +96,21 @@ status status_prefix(status s, const char *format, ...) {
   return remake(s, text, s->node, strlen(s->node));
 }
 
+status status_suffix(status s, unsigned code, const char *format, ...) {
+  if (!s) {
+    return NULL;
+  }
+  char text[MESSAGE_MAX] = "";
+  va_list args;
+  va_start(args, format);
+  c_vsnprintf(text, sizeof text, format, args);
+  va_end(args);
+  status made = status_error(code, "%s; %s", s->message, text);
+  made = status_about_node(made, s->node, strlen(s->node));
+  status_free(s);
+  return made;
+}
+
 status_code status_get_code(status s) { return s ? (status_code)(s->code & STATUS_CODE_MASK) : STATUS_OK; }
 
 status_code status_get_subject(status s) {

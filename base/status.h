@@ -47,6 +47,10 @@ STATUS_MUST_USE status status_error(unsigned code, const char *format, ...) STAT
 /* Puts "prefix: " before the message of `s`.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
 STATUS_MUST_USE status status_prefix(status s, const char *format, ...) STATUS_PRINTF(2, 3);
 
+/* Puts "; suffix" after the message of `s`, and replaces its code (a status_code, to which one of STATUS_ABOUT_... may
+ * be added); the node remains.  Takes ownership of `s` and returns the new status; NULL stays NULL. */
+STATUS_MUST_USE status status_suffix(status s, unsigned code, const char *format, ...) STATUS_PRINTF(3, 4);
+
 /* Makes the message of an error begin with "PATH: ".  If the message begins with the path and a colon, it stays as it
  * is.  If it begins with the path and a blank, the blank becomes ": ".  Otherwise "PATH: " is put before it.  Takes
  * ownership of `s` and returns the new status; NULL stays NULL. */

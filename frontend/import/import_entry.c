@@ -287,14 +287,9 @@ status onnx_import(arena *a, const onnx_model *model, const onnx_import_options 
 static status blame_sizes(const onnx_frame *f, status failed) {
   status_code about = status_get_subject(failed);
   bool is_of_sizes = status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
-  if (!f->differing || !is_of_sizes) {
-    return failed;
-  }
-  status blamed =
-      status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "%s; %s", status_message(failed), f->differing);
-  blamed = status_about_node(blamed, status_get_node(failed), strlen(status_get_node(failed)));
-  status_free(failed);
-  return blamed;
+  return f->differing && is_of_sizes
+             ? status_suffix(failed, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "%s", f->differing)
+             : failed;
 }
 
 status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_options *options, hlo_module **out,

@@ -199,11 +199,8 @@ status cli_name_model(const cli_args *args, const session *s, status failed, are
     const char *assumed = unread ? "" : cli_assumed_sizes(s, &told, a);
     status_free(unread);
     if (*assumed) {
-      status more =
-          status_error(STATUS_INVALID_MODEL | about, "%s; assumed sizes: %s (--dim NAME=SIZE and --shape change that)",
-                       status_message(failed), assumed);
-      status_free(failed);
-      failed = more;
+      failed = status_suffix(failed, STATUS_INVALID_MODEL | about,
+                             "assumed sizes: %s (--dim NAME=SIZE and --shape change that)", assumed);
     }
   }
   return status_name_file(failed, args->files.items[0]);

@@ -67,7 +67,11 @@ START_TEST(status_nodes) {
   expect_status(copy, STATUS_INVALID_MODEL, "model: l: Loop: a?: Add: no");
   s = status_about_node(status_error(STATUS_IO, "no"), "a: Add (fused)", 6);
   ck_assert_str_eq(status_get_node(s), "a: Add");
-  expect_status(s, STATUS_IO, "no");
+  s = status_suffix(s, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "%d and %d", 5, 6);
+  ck_assert_str_eq(status_get_node(s), "a: Add");
+  ck_assert_int_eq(status_get_subject(s), STATUS_ABOUT_SHAPE);
+  expect_status(s, STATUS_INVALID_ARGUMENT, "no; 5 and 6");
+  ck_assert_ptr_null(status_suffix(NULL, STATUS_IO, "no"));
   ck_assert_ptr_null(status_at_node(NULL, "a"));
   ck_assert_ptr_null(status_copy(NULL));
   ck_assert_str_eq(status_get_node(NULL), "");

@@ -73,6 +73,18 @@ hlo_instr *hlo_only_user(hlo_value v) {
   return hlo_is_root(v) ? NULL : user;
 }
 
+bool hlo_is_unused(const hlo_instr *i) {
+  if (i->n_uses) {
+    return false;
+  }
+  for (uint32_t k = 0; k < i->n_results; k++) {
+    if (hlo_is_root(hlo_result((hlo_instr *)i, k))) {
+      return false;
+    }
+  }
+  return true;
+}
+
 bool hlo_used_once(hlo_value v) { return hlo_only_user(v) != NULL; }
 
 bool hlo_is_lookup(const hlo_instr *i) {

@@ -18,6 +18,8 @@ uint32_t *hlo_count_roots(hlo_computation *c, arena *scratch);
  */
 bool hlo_has_effect(const hlo_instr *i);
 
+/* Returns true if no instruction uses a result of i, and none is a root. */
+bool hlo_is_unused(const hlo_instr *i);
 /* Returns true if v is used exactly once and is not a root. */
 bool hlo_used_once(hlo_value v);
 /* Returns the user of v if hlo_used_once(v), otherwise NULL.  An instruction that uses v twice, such as v * v, counts

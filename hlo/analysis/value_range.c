@@ -19,8 +19,7 @@ static hlo_value_range between(double low, double high, bool whole) {
 
 static bool of_literal(const literal *l, hlo_value_range *out) {
   int64_t n = shape_elements(&l->shape);
-  dtype t = (dtype)l->shape.type;
-  if ((t != DTYPE_F32 && !dtype_is_int(t)) || n == 0 || n > MOST_ELEMENTS) {
+  if (n == 0 || n > MOST_ELEMENTS) {
     return false;
   }
   *out = between(INFINITY, -INFINITY, true);
@@ -117,14 +116,14 @@ static hlo_value_range of_type(dtype t) {
 static hlo_value_range range_of(const hlo_instr *i, const hlo_value_range *ranges) {
   hlo_value_range r[3] = {{0}}, out;
   const literal *l = i->op == HLO_CONSTANT ? hlo_literal(hlo_result((hlo_instr *)i, 0)) : NULL;
-  bool found = i->n_operands <= 3;
+  dtype t = (dtype)i->shapes[0].type;
+  bool found = (t == DTYPE_F32 || dtype_is_int(t)) && i->n_operands <= 3;
   for (uint32_t k = 0; found && k < i->n_operands; k++) {
     r[k] = ranges[i->operands[k].def->id];
     found = r[k].known;
   }
-  found =
-      found && (l ? of_literal(l, &out) : of_operation(i, r, &out)) && round_to_type((dtype)i->shapes[0].type, &out);
-  return found ? out : of_type((dtype)i->shapes[0].type);
+  found = found && (l ? of_literal(l, &out) : of_operation(i, r, &out)) && round_to_type(t, &out);
+  return found ? out : of_type(t);
 }
 
 hlo_value_ranges hlo_value_ranges_make(hlo_computation *c, arena *scratch) {
@@ -139,8 +138,8 @@ hlo_value_ranges hlo_value_ranges_make(hlo_computation *c, arena *scratch) {
 }
 
 hlo_value_range hlo_value_range_of(const hlo_value_ranges *ranges, hlo_value v) {
-  bool is_old = v.def->id < ranges->n && ranges->instrs[v.def->id] == v.def;
-  return is_old ? ranges->items[v.def->id] : of_type(hlo_type(v));
+  bool is_noted = v.def->n_results == 1 && v.def->id < ranges->n && ranges->instrs[v.def->id] == v.def;
+  return is_noted ? ranges->items[v.def->id] : of_type(hlo_type(v));
 }
 
 double hlo_largest_magnitude(const hlo_value_ranges *ranges, hlo_value v) {

@@ -16,6 +16,7 @@
 #include "hlo/analysis/quantized.h"
 #include "hlo/analysis/value_range.h"
 #include "hlo/passes/pass.h"
+#include "hlo/passes/rewrite.h"
 
 static const double largest_exact = 0x1p24;
 /* bf16 has all integers up to this one, so that operands stay exact if the user allows a lower precision. */
@@ -31,8 +32,6 @@ static bool has_f32(const walk *w, hlo_value v) {
   return hlo_value_range_of(&w->ranges, v).whole && hlo_largest_magnitude(&w->ranges, v) <= largest_exact;
 }
 
-static bool is_contraction(const hlo_instr *i) { return i->op == HLO_DOT || i->op == HLO_CONVOLUTION; }
-
 /* --- bytes between contractions --- */
 
 /* Adds up in *contractions how many contractions use v.  Returns false unless v is convert(q) - zero in s32, or is
@@ -45,12 +44,11 @@ static bool is_centered(hlo_value v, double zero, uint32_t *contractions) {
   bool same = x.has_zero ? hlo_along_is_const(&x.zero) && x.zero.n == 1 && hlo_along_at(&x.zero, 0) == zero : zero == 0;
   for (uint32_t k = 0; k < v.def->n_uses; k++) {
     hlo_instr *user = v.def->uses[k].user;
-    bool contracted = same && is_contraction(user);
-    bool differs = user->op == HLO_SUB && is_centered(hlo_result(user, 0), zero, contractions);
-    *contractions += contracted;
-    if (!same && !differs) {
+    bool is_difference = user->op == HLO_SUB && is_centered(hlo_result(user, 0), zero, contractions);
+    if (!same && !is_difference) {
       return false;
     }
+    *contractions += same && hlo_info(user)->kind == HLO_CONTRACTION;
   }
   return true;
 }
@@ -66,6 +64,20 @@ static bool feeds_contraction(hlo_value q, double zero) {
   return contractions > 0 && !hlo_is_root(q);
 }
 
+/* Replaces convert(q) - zero by v wherever feeds_contraction found it; the differences from a zero of 0 remain. */
+static void replace_centered(hlo_value q, double zero, hlo_value v) {
+  for (uint32_t k = 0; k < q.def->n_uses; k++) {
+    hlo_instr *converted = q.def->uses[k].user;
+    if (zero == 0) {
+      hlo_becomes(converted, v);
+      continue;
+    }
+    for (uint32_t d = 0; d < converted->n_uses; d++) {
+      hlo_becomes(converted->uses[d].user, v);
+    }
+  }
+}
+
 /* convert(q) - zero = clamp(low - zero, round(v), high - zero) where q = convert(clamp(low, round(v) + zero, high)). */
 static bool skip_bytes(const walk *w, hlo_builder *b, hlo_instr *i) {
   hlo_requantized r;
@@ -75,19 +87,12 @@ static bool skip_bytes(const walk *w, hlo_builder *b, hlo_instr *i) {
     return false;
   }
   hlo_value low = hlo_scalar(b, DTYPE_F32, r.low - r.zero), high = hlo_scalar(b, DTYPE_F32, r.high - r.zero);
-  hlo_value centered = hlo_convert(b, hlo_clamp(b, low, hlo_result(r.round, 0), high), DTYPE_S32);
-  for (uint32_t k = 0; k < i->n_uses; k++) {
-    hlo_instr *converted = i->uses[k].user;
-    for (uint32_t d = 0; d < converted->n_uses && r.zero != 0; d++) {
-      hlo_replace(hlo_result(converted->uses[d].user, 0), centered);
-    }
-    if (r.zero == 0) {
-      hlo_replace(hlo_result(converted, 0), centered);
-    }
-  }
+  replace_centered(q, r.zero, hlo_convert(b, hlo_clamp(b, low, hlo_result(r.round, 0), high), DTYPE_S32));
   hlo_pass_note(w->context, "requantisations", 1);
   return true;
 }
+
+/* --- contractions --- */
 
 /* Returns the largest sum of the absolute values of the weights y of an output, or infinity if they are not known or
  * one is larger than largest_factor. */
@@ -109,8 +114,6 @@ static double largest_sum(const hlo_instr *i, const hlo_quantized *y, arena *scr
   return largest;
 }
 
-/* --- contractions --- */
-
 /* Returns true if f32 has all sums of the contraction, whose result is s32. */
 static bool is_exact(const walk *w, const hlo_instr *i) {
   double x = hlo_largest_magnitude(&w->ranges, i->operands[0]), y = hlo_largest_magnitude(&w->ranges, i->operands[1]);
@@ -125,11 +128,9 @@ static bool is_exact(const walk *w, const hlo_instr *i) {
   return y <= largest_factor && has_f32(w, hlo_result((hlo_instr *)i, 0));
 }
 
-static bool is_used(hlo_instr *i) { return i->n_uses > 0 || hlo_is_root(hlo_result(i, 0)); }
-
 /* Returns true for contractions in s32 that are not computed by instructions for bytes. */
 static bool sums_integers(const hlo_instr *i) {
-  return is_contraction(i) && i->shapes[0].type == DTYPE_S32 && !hlo_sums_bytes(i);
+  return hlo_info(i)->kind == HLO_CONTRACTION && i->shapes[0].type == DTYPE_S32 && !hlo_sums_bytes(i);
 }
 
 /* Returns v, an array of integers that f32 has, in f32. */
@@ -140,8 +141,7 @@ static hlo_value in_f32(const walk *w, hlo_builder *b, hlo_value v) {
     return hlo_type(x) == DTYPE_F32 ? x : hlo_convert(b, x, DTYPE_F32);
   }
   if (i->op == HLO_BROADCAST) {
-    shape to = shape_with_type(i->shapes[0], DTYPE_F32);
-    return hlo_broadcast(b, in_f32(w, b, x), to, hlo_ints(i, HLO_ATTR_DIMENSIONS));
+    return hlo_broadcast(b, in_f32(w, b, x), i->shapes[0], hlo_ints(i, HLO_ATTR_DIMENSIONS));
   }
   if ((i->op == HLO_ADD || i->op == HLO_SUB) && has_f32(w, x) && has_f32(w, i->operands[1])) {
     return hlo_binary(b, i->op, in_f32(w, b, x), in_f32(w, b, i->operands[1]));
@@ -152,52 +152,52 @@ static hlo_value in_f32(const walk *w, hlo_builder *b, hlo_value v) {
 /* Replaces convert(v) to f32 by f wherever v is used in this way. */
 static void replace_conversions(hlo_value v, hlo_value f) {
   for (uint32_t k = 0; k < v.def->n_uses; k++) {
-    hlo_value u = hlo_result(v.def->uses[k].user, 0);
-    if (u.def->op == HLO_CONVERT && hlo_type(u) == DTYPE_F32) {
-      hlo_replace(u, f);
+    hlo_instr *user = v.def->uses[k].user;
+    if (user->op == HLO_CONVERT && user->shapes[0].type == DTYPE_F32) {
+      hlo_becomes(user, f);
     }
   }
 }
 
-/* Replaces a contraction.  In convert(sums + bias) to f32, an addition in f32 rounds the exact sum as the conversion
- * does. */
+/* Replaces convert(sums + bias) to f32 by f + bias, where f has the same sums: an addition in f32 rounds the exact sum
+ * as the conversion does.  `at` is the operand of the addition that has the sums. */
+static void replace_biased(const walk *w, hlo_builder *b, hlo_instr *add, uint32_t at, hlo_value f) {
+  hlo_instr *before = b->before;
+  hlo_value bias = add->operands[1 - at];
+  if (has_f32(w, bias)) {
+    b->before = add;
+    replace_conversions(hlo_result(add, 0), hlo_binary(b, HLO_ADD, f, in_f32(w, b, bias)));
+    b->before = before;
+  }
+}
+
 static bool sum_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
-  if (!sums_integers(i) || !is_used(i) || !is_exact(w, i)) {
+  if (!sums_integers(i) || hlo_is_unused(i) || !is_exact(w, i)) {
     return false;
   }
   hlo_value operands[] = {in_f32(w, b, i->operands[0]), in_f32(w, b, i->operands[1])};
   shape declared = shape_with_type(i->shapes[0], DTYPE_F32);
   hlo_value sums = hlo_result(i, 0), f = hlo_result(hlo_build(b, i->op, 2, operands, 1, &declared, i->attrs), 0);
-  if (!f.def) {
-    return false; /* the builder has the error */
-  }
   replace_conversions(sums, f);
   for (uint32_t k = 0; k < i->n_uses; k++) {
-    hlo_instr *add = i->uses[k].user;
-    if (add->op == HLO_ADD && has_f32(w, add->operands[1 - i->uses[k].operand])) {
-      b->before = add;
-      hlo_value bias = in_f32(w, b, add->operands[1 - i->uses[k].operand]);
-      replace_conversions(hlo_result(add, 0), hlo_binary(b, HLO_ADD, f, bias));
-      b->before = i;
+    if (i->uses[k].user->op == HLO_ADD) {
+      replace_biased(w, b, i->uses[k].user, i->uses[k].operand, f);
     }
   }
-  hlo_replace(sums, hlo_convert(b, f, DTYPE_S32));
-  hlo_pass_note(w->context, "contractions", 1);
-  return true;
+  return hlo_becomes_noted(b, i, hlo_convert(b, f, DTYPE_S32), "contractions");
 }
 
 /* convert(convert(x) to s32) to f32 = x + 0 where x has integers only; the addition makes a 0 of -0. */
 static bool stay_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
   hlo_value s = i->operands[0];
-  if (s.def->op != HLO_CONVERT || hlo_type(s) != DTYPE_S32 || i->shapes[0].type != DTYPE_F32 || !is_used(i)) {
+  if (s.def->op != HLO_CONVERT || hlo_type(s) != DTYPE_S32 || i->shapes[0].type != DTYPE_F32 || hlo_is_unused(i)) {
     return false;
   }
   hlo_value x = s.def->operands[0];
   if (hlo_type(x) != DTYPE_F32 || !has_f32(w, x)) {
     return false;
   }
-  hlo_replace(hlo_result(i, 0), hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), 0)));
-  return true;
+  return hlo_becomes(i, hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), 0)));
 }
 
 static bool change_type(const walk *w, hlo_builder *b, hlo_instr *i) {
@@ -215,9 +215,12 @@ static status sweep(hlo_computation *computation, pass_context *c, rewrite *atte
     hlo_builder b = hlo_pass_builder(c, computation, i);
     b.eval = NULL; /* otherwise a small broadcast would become an array, and not be recognised as a bias */
     next = i->next;
-    *changed |= attempt(&w, &b, i);
+    bool made = attempt(&w, &b, i);
     TRY(hlo_builder_take_error(&b));
-    TRY(budget_check(arena_budget(c->scratch)));
+    if (made) {
+      *changed = true;
+      TRY(budget_check(arena_budget(c->scratch)));
+    }
   }
   return NULL;
 }

@@ -396,7 +396,7 @@ static hlo_value division(hlo_builder *b, hlo_instr *i) {
     return (hlo_value){0};
   }
   double s = hlo_along_at(&scale, 0);
-  if (!(s > 1e-30 && s < 1e30) || q.zero != rint(q.zero)) {
+  if (!(s > 1e-30 && s < 1e30)) {
     return (hlo_value){0};
   }
   hlo_value v = scaled_sum(b, &f, s, q.zero, i);

@@ -54,18 +54,6 @@ static void index_rules(rule_index *x, const hlo_rule_row *rules, arena *scratch
   }
 }
 
-static bool is_unused(const hlo_instr *i) {
-  if (i->n_uses) {
-    return false;
-  }
-  for (uint32_t k = 0; k < i->n_results; k++) {
-    if (hlo_is_root(hlo_result((hlo_instr *)i, k))) {
-      return false;
-    }
-  }
-  return true;
-}
-
 static status sweep(hlo_computation *c, pass_context *context, const rule_index *x, bool *changed) {
   enum { PER_INSTRUCTION = 16, CHECK_EVERY = 1024 };
   hlo_number(c);
@@ -87,7 +75,7 @@ static status sweep(hlo_computation *c, pass_context *context, const rule_index 
     TRY(budget_check(arena_budget(context->scratch)));
     *changed = true;
     left--;
-    if (i->parent && is_unused(i) && !hlo_has_effect(i)) {
+    if (i->parent && hlo_is_unused(i) && !hlo_has_effect(i)) {
       hlo_remove(i);
     }
     i = before ? before->next : c->first;

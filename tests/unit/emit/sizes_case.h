@@ -61,7 +61,8 @@ sizes_case *sizes_add_text(sizes_cases *c, const char *text);
  * sizes for each of the first `machines` of emit_machines.  Sizes that a module does not allow are
  * skipped. */
 void sizes_check_all(sizes_cases *c, int rounds, size_t machines);
-/* Does that for the n entries that are given as text, on all machines and on blocks of threads. */
+/* Does that for the n entries that are given as text, on all machines and on blocks of threads.  Each entry gets the
+ * tolerance, whose reason stands at the test. */
 void sizes_check_texts(const char *const *texts, size_t n, double tolerance, int rounds);
 #define SIZES_CHECK_TEXTS(texts, tolerance, rounds) \
   sizes_check_texts(texts, sizeof(texts) / sizeof *(texts), tolerance, rounds)

@@ -14,12 +14,12 @@ cpu_exec_sources = \
 cpu_compile_sources = \
 	backend_cpu/algorithms/algorithm.c \
 	backend_cpu/algorithms/attention.c \
-	backend_cpu/algorithms/bytes.c \
 	backend_cpu/algorithms/contraction.c \
 	backend_cpu/algorithms/depthwise.c \
 	backend_cpu/algorithms/gemm.c \
 	backend_cpu/algorithms/geometry.c \
 	backend_cpu/algorithms/library.c \
+	backend_cpu/algorithms/narrow_operands.c \
 	backend_cpu/algorithms/plans.c \
 	backend_cpu/algorithms/winograd.c \
 	backend_cpu/autotune/contractions.c \

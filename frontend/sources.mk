@@ -124,6 +124,7 @@ frontend_files = \
 	frontend/ops/math/activation.h \
 	frontend/ops/math/elimination.h \
 	frontend/ops/math/fourier.h \
+	frontend/ops/math/matmul.h \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
 	frontend/ops/nn/attention.h \

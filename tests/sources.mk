@@ -324,6 +324,7 @@ hlo_tests = \
 	tests/hlo/integer_sums/exact.hlo \
 	tests/hlo/integer_sums/refused.hlo \
 	tests/hlo/integer_sums/requantized.hlo \
+	tests/hlo/integer_sums/s16.hlo \
 	tests/hlo/layout/nothing.hlo \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
@@ -347,6 +348,7 @@ hlo_tests = \
 	tests/hlo/qdq_fusion/dynamic.hlo \
 	tests/hlo/qdq_fusion/pool.hlo \
 	tests/hlo/qdq_fusion/refused.hlo \
+	tests/hlo/qdq_fusion/s16.hlo \
 	tests/hlo/qdq_fusion/symbols.hlo \
 	tests/hlo/qdq_fusion/transpose.hlo \
 	tests/hlo/reduce_fusion/softmax.hlo \
@@ -845,6 +847,7 @@ tests_files = \
 	tests/hlo/integer_sums/exact.expected \
 	tests/hlo/integer_sums/refused.expected \
 	tests/hlo/integer_sums/requantized.expected \
+	tests/hlo/integer_sums/s16.expected \
 	tests/hlo/layout/nothing.expected \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
@@ -868,6 +871,7 @@ tests_files = \
 	tests/hlo/qdq_fusion/dynamic.expected \
 	tests/hlo/qdq_fusion/pool.expected \
 	tests/hlo/qdq_fusion/refused.expected \
+	tests/hlo/qdq_fusion/s16.expected \
 	tests/hlo/qdq_fusion/symbols.expected \
 	tests/hlo/qdq_fusion/transpose.expected \
 	tests/hlo/reduce_fusion/softmax.expected \

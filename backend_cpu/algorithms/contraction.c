@@ -72,7 +72,8 @@ static bool array_of(scope s, hlo_value v, const shape *result, dtype type, uint
 
 /* What an operation, or an activation of several operations, that follows the contraction adds to a plan. */
 typedef struct step {
-  bool is_post_op, is_array; /* is_post_op: whether the library can compute it */
+  bool is_post_op, is_array; /* is_post_op: whether the library can compute it, or a generated kernel if is_own */
+  bool is_own;
   bool is_convert, is_bias;
   dtype to; /* the type of a conversion's result */
   cpu_post_op post_op;
@@ -155,8 +156,13 @@ static step clamp_step(scope s, const hlo_instr *consumer, uint32_t operand) {
   return low == 0 && high == INFINITY ? unary_step(CPU_POST_OP_RELU, 0, 0) : unary_step(CPU_POST_OP_CLIP, low, high);
 }
 
-/* Returns the step for an operation on sums of products of bytes.  The s32 sums may first get a bias of one s32 per
- * channel and then be converted to f32.  A conversion to a type of 8 bits must be the last step. */
+/* Returns true if the contraction sums products of s16, which only generated kernels do. */
+static bool sums_s16(const hlo_instr *contraction) {
+  return hlo_widens_sums(contraction) && !hlo_sums_bytes(contraction);
+}
+
+/* Returns the step for an operation on sums of products of small integers.  The s32 sums may first get a bias of one
+ * s32 per channel and then be converted to f32.  A conversion to a type of 8 bits must be the last step. */
 static step integer_step(scope s, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand) {
   dtype to = (dtype)consumer->shapes[0].type;
   bool sum = hlo_type(consumer->operands[operand]) == DTYPE_S32;
@@ -177,8 +183,12 @@ static step step_of(scope s, const hlo_instr *contraction, const hlo_instr *cons
   if (consumer->n_results != 1 || !shape_same_dims(&consumer->shapes[0], &contraction->shapes[0])) {
     return (step){0};
   }
+  bool narrows = consumer->op == HLO_CONVERT && hlo_type(consumer->operands[0]) == DTYPE_F32;
+  if (narrows && consumer->shapes[0].type == DTYPE_S16) {
+    return (step){.is_post_op = true, .is_own = true};
+  }
   if (consumer->op == HLO_CONVERT || consumer->shapes[0].type != DTYPE_F32) {
-    return hlo_sums_bytes(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
+    return hlo_widens_sums(contraction) ? integer_step(s, contraction, consumer, operand) : (step){0};
   }
   switch (consumer->op) {
     case HLO_ROUND: return unary_step(CPU_POST_OP_ROUND, 0, 0);
@@ -292,6 +302,9 @@ static bool add_conversion(cpu_contraction *c, dtype to) {
 
 /* Adds a step to the call, but not the array that it reads.  Returns false if the library cannot compute it there. */
 static bool count_step(cpu_contraction *c, const step *s) {
+  if (s->is_own) {
+    return false;
+  }
   if (s->is_convert) {
     return add_conversion(c, s->to);
   }
@@ -370,7 +383,7 @@ static bool chain_fits(const cpu_geometry *g, const hlo_instr *contraction, cons
 }
 
 bool cpu_needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction) {
-  return about->options->own_kernels || emit_takes_sizes(contraction);
+  return about->options->own_kernels || emit_takes_sizes(contraction) || sums_s16(contraction);
 }
 
 /* Returns true if a kernel of "gemm" or "depthwise" should compute an epilogue that the library computes wrongly.  In a
@@ -394,7 +407,7 @@ static bool takes_step(const cpu_asked *about, const hlo_instr *contraction, con
   emit_product product;
   emit_depthwise depthwise;
   bool right;
-  if (cpu_needs_own_kernel(about, contraction)) {
+  if (last->is_own || cpu_needs_own_kernel(about, contraction)) {
     return last->is_post_op && (about->target->small || emit_product_of(contraction, &product) ||
                                 emit_depthwise_of(contraction, &depthwise));
   }

@@ -34,11 +34,12 @@ typedef struct cpu_asked {
   const emit_target *target;
 } cpu_asked;
 
-/* Returns true if the contraction needs a generated kernel: no library may be called, or sizes are arguments. */
+/* Returns true if the contraction needs a generated kernel: no library may be called, sizes are arguments, or s16 are
+ * multiplied. */
 bool cpu_needs_own_kernel(const cpu_asked *about, const hlo_instr *contraction);
 
-/* This is hlo_target.takes_bytes. */
-bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs);
+/* This is hlo_target.takes_narrow_operands. */
+bool cpu_takes_narrow_operands(void *data, const hlo_instr *contraction, dtype lhs);
 
 /* This is hlo_target.takes_quantized_weights.  The algorithm "gemm" computes such dots. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot);

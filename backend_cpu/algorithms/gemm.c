@@ -32,8 +32,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   if (out->group.n > 1 && out->columns == 1 && out->lanes > 1) {
     return false;
   }
-  if (out->dot4 && !(p->options.target->dots && p->constant_weights && out->lanes >= 4 &&
-                     out->lanes * 32 <= p->options.target->vector_bits)) {
+  if (out->dot && !(p->constant_weights && emit_gemm_has_dots(p->options.target, (dtype)out->dot, (int)out->lanes))) {
     return false;
   }
   if (out->ladder && p->options.target->stack < EMIT_LADDER_STACK) {
@@ -96,6 +95,12 @@ static int whole_lanes(const cpu_problem *p) {
   return lanes >= FEWEST && g.columns % lanes == 0 ? lanes : 0;
 }
 
+static int registers_of(const cpu_problem *p) {
+  emit_product g;
+  bool makes = make(p, &(cpu_config){.v = {0}}, &g);
+  return emit_gemm_registers(p->options.target, makes ? (dtype)g.dot : DTYPE_INVALID);
+}
+
 /* Returns true if each weight is read once in a run: there is one row, and no loop around it whose next iteration would
  * find the weights in a cache. */
 static bool reads_once(const cpu_problem *p) {
@@ -120,10 +125,9 @@ static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_
     return n;
   }
   bool once = reads_once(p);
+  int registers = registers_of(p);
   for (int vectors = once ? 1 : 2; vectors <= (once ? 2 : 4); vectors++) {
-    add_config(
-        p, &(cpu_config){.v = {[ROWS] = (p->options.target->registers - 1 - vectors) / vectors, [VECTORS] = vectors}},
-        &n, out);
+    add_config(p, &(cpu_config){.v = {[ROWS] = (registers - 1 - vectors) / vectors, [VECTORS] = vectors}}, &n, out);
   }
   return n;
 }
@@ -139,9 +143,9 @@ static const emit_product *packing_of(arena *a, const emit_product *g) {
   emit_product *b = ARENA_NEW(a, emit_product);
   b->type = g->type;
   b->quantized_type = g->quantized_type;
-  b->dot4 = g->dot4;
-  b->dot4_offset = g->dot4_offset;
-  b->dot4_step = g->dot4_step;
+  b->dot = g->dot;
+  b->dot_offset = g->dot_offset;
+  b->dot_step = g->dot_step;
   b->lanes = g->lanes;
   b->columns = g->columns;
   b->b_column = g->b_column;
@@ -210,7 +214,7 @@ static bool find_config(const cpu_problem *p, const char *name, cpu_config *out)
   }
   int64_t vectors = columns / g.lanes;
   if (rows < 1 || rows > EMIT_PRODUCT_ROWS || vectors < 1 || vectors > EMIT_PRODUCT_VECTORS ||
-      rows * vectors + vectors + 1 > p->options.target->registers) {
+      rows * vectors + vectors + 1 > registers_of(p)) {
     return false;
   }
   add_config(p, &(cpu_config){.v = {[ROWS] = rows, [VECTORS] = vectors, [LANES] = lanes}}, &n, out);

@@ -102,7 +102,7 @@ static status prepare(hlo_module *m, preparation *p) {
                              .takes_epilogue = cpu_takes_epilogue,
                              .takes_activation = cpu_takes_activation,
                              .takes_fused = takes_fused,
-                             .takes_bytes = cpu_takes_bytes,
+                             .takes_narrow_operands = cpu_takes_narrow_operands,
                              .takes_attention = takes_attention,
                              .takes_quantized_weights = cpu_takes_quantized_weights,
                              .takes_in_place_update = cpu_takes_in_place_update,

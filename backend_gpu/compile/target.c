@@ -93,12 +93,12 @@ static bool takes_activation(void *data, const hlo_instr *contraction, const hlo
 }
 
 /* Bytes are multiplied only by tensor cores, since other kernels take as long for bytes as for f32. */
-static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+static bool takes_narrow_operands(void *data, const hlo_instr *contraction, dtype lhs) {
   const pass_data *p = data;
   emit_mma_tile tile;
   bool is_exact = contraction->shapes[0].type == DTYPE_S32;
-  (void)lhs; /* signed and unsigned bytes are taken alike */
-  return p->target->mma && (is_exact || !p->options->numerics.exact) && emit_takes_tiles(contraction) &&
+  bool bytes = lhs != DTYPE_S16; /* signed and unsigned bytes are taken alike */
+  return bytes && p->target->mma && (is_exact || !p->options->numerics.exact) && emit_takes_tiles(contraction) &&
          emit_choose_mma_tile(contraction, true, &tile);
 }
 
@@ -132,7 +132,7 @@ static status prepare(hlo_module *m, pass_data *data, arena *a) {
   const rt_compile_options *o = data->options;
   const hlo_target target = {.name = "gpu",
                              .data = data,
-                             .takes_bytes = takes_bytes,
+                             .takes_narrow_operands = takes_narrow_operands,
                              .takes_epilogue = takes_epilogue,
                              .takes_activation = takes_activation,
                              .takes_quantized_weights = takes_quantized_weights,

@@ -117,6 +117,7 @@ static void x86_abilities(emit_target *t) {
   t->compares_maximum = true;
   t->permutes = v4 && can(t, "avx512vbmi");
   t->dots = v4 ? can(t, "avx512vnni") : t->vector_bits == 256 && can(t, "avxvnni");
+  t->dots_s16 = t->vector_bits != 256 || can(t, "avx2");
 }
 
 static void aarch64_abilities(emit_target *t) {

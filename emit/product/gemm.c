@@ -156,13 +156,29 @@ static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRe
   return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
 }
 
-int emit_gemm_dot4_offset(const emit_target *t, dtype bytes) {
+/* --- dot groups --- */
+
+bool emit_gemm_has_dots(const emit_target *t, dtype dot, int lanes) {
+  enum { FEWEST = 4, BITS = 32 }; /* the fewest lanes of a vector; the bits of a group */
+  return (dot == DTYPE_S16 ? t->dots_s16 : t->dots) && lanes >= FEWEST && lanes * BITS <= t->vector_bits;
+}
+
+int emit_gemm_registers(const emit_target *t, dtype dot) {
+  return dot == DTYPE_S16 && !t->dots ? t->registers - 1 : t->registers;
+}
+
+int emit_gemm_dot_offset(const emit_target *t, dtype dot) {
   enum { HALF = 128 };
-  return bytes == (t->signed_dots ? DTYPE_S8 : DTYPE_U8) ? 0 : bytes == DTYPE_S8 ? -HALF : HALF;
+  return dot == DTYPE_S16 || dot == (t->signed_dots ? DTYPE_S8 : DTYPE_U8) ? 0 : dot == DTYPE_S8 ? -HALF : HALF;
+}
+
+static LLVMValueRef call_intrinsic(const emit_ir *w, const char *name, unsigned n, LLVMValueRef *args) {
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, n, "");
 }
 
 /* Writes aarch64's sdot. */
-static LLVMValueRef add_signed_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+static LLVMValueRef add_sdot(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
   static const char name[] = "llvm.aarch64.neon.sdot";
   LLVMTypeRef bytes = emit_vector_type(w->i8, 4 * (int)emit_lanes(x)), types[] = {LLVMTypeOf(sum), bytes};
   LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, sizeof name - 1), types, 2);
@@ -170,17 +186,37 @@ static LLVMValueRef add_signed_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueR
   return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, 3, "");
 }
 
+/* Returns the index in a list of instructions for 4, 8 and 16 lanes. */
+static int width_of(LLVMValueRef x) { return emit_lanes(x) == 16 ? 2 : emit_lanes(x) == 8; }
+
 /* Adds to each lane of `sum` four products of bytes: x is u8, or s8 with signed_dots; y is s8. */
 static LLVMValueRef add_dot4(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
   if (w->target->signed_dots) {
-    return add_signed_dot4(w, x, y, sum);
+    return add_sdot(w, x, y, sum);
   }
   static const char *const names[] = {"llvm.x86.avx512.vpdpbusd.128", "llvm.x86.avx512.vpdpbusd.256",
                                       "llvm.x86.avx512.vpdpbusd.512"};
-  unsigned lanes = emit_lanes(x);
-  const char *name = names[lanes == 16 ? 2 : lanes == 8];
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
-  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, (LLVMValueRef[]){sum, x, y}, 3, "");
+  return call_intrinsic(w, names[width_of(x)], 3, (LLVMValueRef[]){sum, x, y});
+}
+
+/* Adds to each lane of `sum` two products of s16. */
+static LLVMValueRef add_dot2(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValueRef sum) {
+  static const char *const accumulate[] = {"llvm.x86.avx512.vpdpwssd.128", "llvm.x86.avx512.vpdpwssd.256",
+                                           "llvm.x86.avx512.vpdpwssd.512"};
+  static const char *const multiply[] = {"llvm.x86.sse2.pmadd.wd", "llvm.x86.avx2.pmadd.wd",
+                                         "llvm.x86.avx512.pmaddw.d.512"};
+  if (w->target->dots) {
+    return call_intrinsic(w, accumulate[width_of(x)], 3, (LLVMValueRef[]){sum, x, y});
+  }
+  LLVMTypeRef pairs = emit_vector_type(LLVMInt16TypeInContext(w->context), 2 * (int)emit_lanes(x));
+  LLVMValueRef args[] = {LLVMBuildBitCast(w->builder, x, pairs, ""), LLVMBuildBitCast(w->builder, y, pairs, "")};
+  return LLVMBuildAdd(w->builder, call_intrinsic(w, multiply[width_of(x)], 2, args), sum, "");
+}
+
+/* Returns sum + x y, where x and y are elements of A and of B. */
+static LLVMValueRef add_product(const emit_ir *w, const emit_gemm *g, LLVMValueRef x, LLVMValueRef y,
+                                LLVMValueRef sum) {
+  return g->dot == DTYPE_S16 ? add_dot2(w, x, y, sum) : g->dot ? add_dot4(w, x, y, sum) : emit_fma(w, x, y, sum);
 }
 
 /* Returns the address that is n times `distance` elements after p.  If the distance is NULL, returns p. */
@@ -239,10 +275,10 @@ static void step(const emit_ir *w, const emit_gemm *g, const position *p, int64_
     int64_t row = g->a_row_size ? 0 : g->a_at ? g->a_at[r] : r * g->a_row;
     LLVMValueRef from = apart(w, g, row_at(w, g, p->a, r, g->a_row_size), ahead, g->a_k_size);
     LLVMValueRef x = emit_splat(w, load_at(w, g, from, row + here, 1), t->lanes);
-    x = g->dot4_flips ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
+    x = g->dot_flips ? LLVMBuildXor(w->builder, x, emit_i(x, 0x80808080), "") : x;
     for (int v = 0; v < t->vectors; v++) {
       LLVMValueRef *sum = &sums[r * t->vectors + v];
-      *sum = g->dot4 ? add_dot4(w, x, columns[v], *sum) : emit_fma(w, x, columns[v], *sum);
+      *sum = add_product(w, g, x, columns[v], *sum);
     }
   }
 }

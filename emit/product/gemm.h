@@ -12,8 +12,8 @@
  * B may be small integers (emit_small), which are converted to f32 on the way.  A row of B is converted once for all
  * rows of A.
  *
- * A and B may be bytes in dot4 groups: four bytes that follow each other along k are one element of 32 bits, and each k
- * adds four products.
+ * A and B may be small integers in dot groups: four bytes, or two s16, that follow each other along k are one element
+ * of 32 bits, and each k adds the four or two products of a group.
  *
  * Products are added in the order of k, with one rounding for each if the target has a fused multiply-add.  So the bits
  * of a column depend neither on the size of the block nor on the number of vectors, and callers may cut a product into
@@ -60,6 +60,11 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most);
 /* Returns the number of lanes in which products of `type` are summed: the target's vector width in the type of the
  * sums. */
 int emit_gemm_lanes(const emit_target *t, dtype type);
+/* Returns true if the target has instructions for dot groups of `dot` (emit_gemm.dot) in vectors of `lanes` groups. */
+bool emit_gemm_has_dots(const emit_target *t, dtype dot, int lanes);
+/* Returns how many registers of the target a block may use for its sums, a row of B and an element of A.  Products of
+ * dot groups may take one more before they are added.  `dot` is as in emit_gemm. */
+int emit_gemm_registers(const emit_target *t, dtype dot);
 /* Returns true for the types that blocks support: f32, f64, and f16 and bf16, whose sums are f32. */
 bool emit_gemm_takes(dtype type);
 
@@ -96,28 +101,27 @@ typedef struct emit_gemm {
    * is a constant.  `ahead` can be used only if b_k and b_vector are constants. */
   LLVMValueRef a_row_size, a_k_size, b_k_size, b_vector_size;
   emit_small small;
-  /* The type of A's bytes in dot4 groups, U8 or S8; those of B are S8.  DTYPE_INVALID means that elements are numbers
-   * of `type`. */
-  dtype dot4;
-  bool dot4_flips; /* whether the bytes of A must be converted, since the dot4 instruction reads bytes of the other
+  /* The type of A's integers in dot groups: U8 or S8, for which those of B are S8; or S16, as those of B are then.
+   * `type` is S32.  DTYPE_INVALID means that elements are numbers of `type`. */
+  dtype dot;
+  bool dot_flips; /* whether the bytes of A must be converted, since the dot instruction reads bytes of the other
                       signedness */
   /* A distance in elements (i64).  For each k, the vectors at this distance after the first n_ahead vectors of B are
    * prefetched into the second-level cache.  NULL means that nothing is prefetched. */
   LLVMValueRef ahead;
   int n_ahead;
   emit_fetch fetch;
-  LLVMValueRef k; /* the number of products in each sum (or of dot4 groups), an i64 of at least 0; a constant gives
+  LLVMValueRef k; /* the number of products in each sum (or of dot groups), an i64 of at least 0; a constant gives
                      shorter code, and `small` requires one */
   int unroll;     /* how many k an iteration of the loop handles; 0 lets the emitter choose */
 } emit_gemm;
 
 /* Sets the sums to zero. */
 void emit_gemm_zero(const emit_ir *w, const emit_gemm *g, LLVMValueRef *sums);
-/* The dot4 instruction of a target reads the bytes of A as u8 or as s8 (emit_target.signed_dots).  Bytes of the other
+/* The dot instruction of a target reads the bytes of A as u8 or as s8 (emit_target.signed_dots).  Bytes of the other
  * type are converted by adding or subtracting 128.  To make up for that, each sum must start at a multiple of the sum
- * of its column of B.  Returns the factor of that multiple, which is 0 if `bytes` is the type that the instruction
- * reads. */
-int emit_gemm_dot4_offset(const emit_target *t, dtype bytes);
+ * of its column of B.  Returns the factor of that multiple, which is 0 if `dot` is a type that an instruction reads. */
+int emit_gemm_dot_offset(const emit_target *t, dtype dot);
 /* Returns emit_fetch.lines for `blocks` blocks of this size that together prefetch the next panels of B, which are as
  * large as those that the blocks read. */
 int emit_gemm_lines(const emit_gemm_tile *t, dtype type, int blocks);

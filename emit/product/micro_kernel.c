@@ -53,8 +53,8 @@ static void write_body(emit_ir *w, const void *data) {
   LLVMValueRef table = parameters[EMIT_MICRO_LOOPS];
   emit_gemm g = {.tile = m->tile,
                  .type = m->type,
-                 .dot4 = m->dot4,
-                 .dot4_flips = m->dot4_flips,
+                 .dot = m->dot,
+                 .dot_flips = m->dot_flips,
                  .a = parameters[EMIT_MICRO_A],
                  .b = parameters[EMIT_MICRO_B],
                  .a_row_size = entry(w, table, EMIT_MICRO_ROW),
@@ -78,7 +78,7 @@ LLVMValueRef emit_micro_kernel_of(const emit_ir *w, const emit_micro_kernel *m) 
   assert(m->n_loops >= 1 && m->n_loops <= EMIT_MICRO_MOST_LOOPS);
   const char *name =
       arena_printf(w->arena, "gemm_%dx%dx%d_%s%s%s%s%s_%d%s", m->tile.rows, m->tile.vectors, m->tile.lanes,
-                   dtype_name(m->type), m->dot4 ? dtype_name(m->dot4) : "", m->dot4_flips ? "f" : "",
-                   m->panels ? "p" : "", m->head ? "h" : "", m->n_loops, m->contiguous ? "c" : "");
+                   dtype_name(m->type), m->dot ? dtype_name(m->dot) : "", m->dot_flips ? "f" : "", m->panels ? "p" : "",
+                   m->head ? "h" : "", m->n_loops, m->contiguous ? "c" : "");
   return emit_shared_function(w, &(emit_shared){name, EMIT_MICRO_TYPES, write_body, m});
 }

@@ -31,8 +31,8 @@ enum { EMIT_MICRO_TABLE = EMIT_MICRO_FIRST_LOOP + EMIT_MICRO_MOST_LOOPS * EMIT_M
 /* What the code of a function depends on. */
 typedef struct emit_micro_kernel {
   emit_gemm_tile tile;
-  dtype type, dot4; /* as in emit_gemm */
-  bool dot4_flips;
+  dtype type, dot; /* as in emit_gemm */
+  bool dot_flips;
   /* `panels`: whether B lies in panels, from which the distances in B follow; otherwise the vectors of a row of B are
    * contiguous.  `head`: whether a panel begins with the initial values of its sums. */
   bool panels, head;

@@ -217,7 +217,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
   return fits && emit_add_level(t, &p->n_sums, p->sums, (emit_level){inner, 1, taps}, true);
 }
 
-/* --- fusions, quantised weights and dot4 groups --- */
+/* --- fusions, quantised weights and dot groups --- */
 
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
  * integers.  The blocks of weights that share a scale are a level (emit_level) of their own in p->sums. */
@@ -239,40 +239,42 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   return emit_product_reads_quantized(&w);
 }
 
-enum { DOT4 = 4 };
-
-/* Divides a distance or a number of bytes by four.  Returns false if it is not known to be a multiple of four. */
-static bool by_four(dim_table *t, dim *d) {
-  if (dim_is_const(*d) ? *d % DOT4 != 0 : dim_mod(t, *d, DOT4) != 0) {
+/* Divides a distance or a number of integers by n.  Returns false if it is not known to be a multiple of n. */
+static bool divide(dim_table *t, dim *d, int64_t n) {
+  if (dim_is_const(*d) ? *d % n != 0 : dim_mod(t, *d, n) != 0) {
     return false;
   }
-  *d = dim_is_const(*d) ? *d / DOT4 : dim_floordiv(t, *d, DOT4);
+  *d = dim_is_const(*d) ? *d / n : dim_floordiv(t, *d, n);
   return true;
 }
 
-/* Changes strides and sizes from bytes to dot4 groups.  Returns false if some group of four bytes is not contiguous in
- * A, or if a distance in A is not known to be a multiple of four bytes. */
-static bool in_dot4_groups(dim_table *t, emit_product *p) {
+/* Changes strides and sizes from integers to dot groups.  Returns false if some group is not contiguous in A, or if a
+ * distance in A is not known to be that of whole groups. */
+static bool in_dot_groups(dim_table *t, emit_product *p) {
+  const int64_t group = emit_product_dot_group(p);
   emit_level *inner = p->n_sums ? &p->sums[p->n_sums - 1] : NULL;
-  if (!inner || inner->a != 1 || !dim_is_const(inner->n) || inner->n % DOT4 || p->group.a % DOT4 ||
-      p->channels % DOT4) {
+  if (!inner || inner->a != 1 || !dim_is_const(inner->n) || inner->n % group || p->group.a % group ||
+      p->channels % group) {
     return false;
   }
-  p->dot4_step = inner->b;
-  *inner = (emit_level){inner->n / DOT4, DOT4, inner->b * DOT4};
+  p->dot_step = inner->b;
+  *inner = (emit_level){inner->n / group, group, inner->b * group};
   emit_level *lists[] = {p->batch, p->rows, p->sums};
   const int64_t counts[] = {p->n_batch, p->n_rows, p->n_sums};
   for (int l = 0; l < 3; l++) {
     for (int64_t k = 0; k < counts[l]; k++) {
-      if (!by_four(t, &lists[l][k].a)) {
+      if (!divide(t, &lists[l][k].a, group)) {
         return false;
       }
     }
   }
-  p->group.a /= DOT4;
-  p->channels /= DOT4;
-  return by_four(t, &p->padded_elements);
+  p->group.a /= group;
+  p->channels /= group;
+  return divide(t, &p->padded_elements, group);
 }
+
+/* Returns true for contractions of integers that dot groups may multiply. */
+static bool sums_integers(const hlo_instr *c) { return hlo_widens_sums(c) && hlo_type(c->operands[1]) != DTYPE_U8; }
 
 bool emit_product_of(const hlo_instr *i, emit_product *p) {
   const hlo_instr *c = emit_contraction_of(i);
@@ -282,8 +284,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   dtype t = (dtype)c->shapes[0].type;
   bool empty = shape_is_empty(&i->shapes[0]) || shape_is_empty(hlo_shape(c->operands[0])) ||
                shape_is_empty(hlo_shape(c->operands[1]));
-  bool bytes = hlo_sums_bytes(c) && hlo_type(c->operands[1]) == DTYPE_S8;
-  if (empty || (!bytes && (!emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t))) {
+  bool dots = sums_integers(c);
+  if (empty || (!dots && (!emit_gemm_takes(t) || hlo_type(c->operands[0]) != t || hlo_type(c->operands[1]) != t))) {
     return false;
   }
   if (emit_has_quantized_weights(i)) {
@@ -291,8 +293,8 @@ bool emit_product_of(const hlo_instr *i, emit_product *p) {
   }
   bool fits = c->op == HLO_DOT ? dot_geometry(c, p) : c->op == HLO_CONVOLUTION && convolution_geometry(c, p);
   p->type = t;
-  p->dot4 = bytes ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
-  return fits && (!bytes || in_dot4_groups(i->parent->module->dims, p));
+  p->dot = dots ? (int64_t)hlo_type(c->operands[0]) : DTYPE_INVALID;
+  return fits && (!dots || in_dot_groups(i->parent->module->dims, p));
 }
 
 /* --- blocks of rows --- */
@@ -494,13 +496,13 @@ static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t
 }
 
 void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t, const emit_product_options *options) {
-  emit_target narrow = *t;
+  emit_target used = *t; /* with the lanes and registers that blocks use */
   if (options->lanes) {
-    narrow.lanes = narrow.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
-    t = &narrow;
+    used.lanes = used.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
   }
-  p->dot4_offset = p->dot4 ? emit_gemm_dot4_offset(t, (dtype)p->dot4) : 0;
-  choose_blocks(dims, p, t, options);
+  used.registers = emit_gemm_registers(t, (dtype)p->dot);
+  p->dot_offset = p->dot ? emit_gemm_dot_offset(t, (dtype)p->dot) : 0;
+  choose_blocks(dims, p, &used, options);
   p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;
   if (has_constant_extents(dims, p)) {
     cut_grid(dims, p, options);

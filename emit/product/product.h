@@ -13,8 +13,9 @@
  * Quantised weights (hlo/analysis/quantized.h) stay small integers in their panels.  The products of one block of
  * weights, which have one scale, are added up, and their sum is scaled.
  *
- * Bytes (A is u8 or s8, B is constant s8, sums are s32) are multiplied in dot4 groups if the target has a dot4
- * instruction. "Element" in this file then means a group of four bytes that follow each other along s.
+ * Bytes (A is u8 or s8, B is constant s8, sums are s32) and s16 (B is constant, sums are s32) are multiplied in dot
+ * groups if the target has instructions for them.  "Element" in this file then means a group of four bytes or two s16
+ * that follow each other along s.
  *
  * The epilogue of the fusion is computed in registers, or on a small tile right after the sums.  Products are always
  * added in the order of s, so that the result's bits depend neither on blocks nor on threads.
@@ -67,21 +68,21 @@ typedef struct emit_product {
    * A quantized_type of DTYPE_INVALID means that B is not quantised and has the type `type`. */
   int64_t quantized_type;
   int64_t block;
-  /* The dtype of A's bytes if they are multiplied in dot4 groups; `type` is then S32.  DTYPE_INVALID means that there
-   * are no dot4 groups. */
-  int64_t dot4;
-  /* The distance in B between the bytes of a dot4 group.  With dot4 groups, distances in B are in bytes, and those in
-   * A are in groups. */
-  int64_t dot4_step;
+  /* The dtype of A's integers, U8, S8 or S16, if they are multiplied in dot groups; `type` is then S32.  DTYPE_INVALID
+   * means that there are no dot groups. */
+  int64_t dot;
+  /* The distance in B between the integers of a dot group.  With dot groups, distances in B count integers, and those
+   * in A count groups. */
+  int64_t dot_step;
   /* The copy of A with zeros around it, for a convolution with padding.  If padded_elements is 0, A is read in place.
    */
   dim padded_elements, images, in[EMIT_PRODUCT_SPATIAL], padded[EMIT_PRODUCT_SPATIAL];
   int64_t low[EMIT_PRODUCT_SPATIAL], channels, spatial;
   /* Set by emit_product_choose. */
   int64_t lanes; /* the number of columns in a vector */
-  /* With dot4 groups: each sum starts at this factor times the sum of its column of B.  It is not 0 if the bytes of A
-   * must be converted from u8 to s8, or from s8 to u8, for the target's instruction (emit_gemm_dot4_offset). */
-  int64_t dot4_offset;
+  /* With dot groups: each sum starts at this factor times the sum of its column of B.  It is not 0 if the bytes of A
+   * must be converted from u8 to s8, or from s8 to u8, for the target's instruction (emit_gemm_dot_offset). */
+  int64_t dot_offset;
   int64_t tile_rows, tile_vectors; /* the size of the largest block */
   /* Whether the rows are divided like a ladder (emit_row_cut), by functions that many kernels share.  It is so if the
    * number of rows of the innermost loop is not a constant, or where emit_product_options.ladder asks for it. */
@@ -141,7 +142,7 @@ double emit_product_size(dim_table *t, const emit_product *p);
 
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
  * vector of columns.  If there are fewer columns than lanes in the last panel, it is filled up: with zeros at compile
- * time, with copies of the last column by a kernel.  For dot4 groups with a dot4_offset, a panel begins with the
+ * time, with copies of the last column by a kernel.  For dot groups with a dot_offset, a panel begins with the
  * initial values of its sums (the head).  The functions return the number of elements of all panels, of one panel, and
  * of its head.  Here and below, the table may be NULL if all sizes that matter are constants, as those of a constant B
  * are. */
@@ -161,7 +162,7 @@ bool emit_product_reads_quantized(const hlo_quantized_weights *w);
 /* Packs B, which is a constant, into `packed`, which has room for emit_product_packed_bytes bytes.  `weights` is B as
  * the instruction's operand is laid out. */
 void emit_product_pack(const emit_product *p, const void *weights, void *packed);
-/* The first returns the number of products (or of dot4 groups) whose sum is an element of C.  The second returns the
+/* The first returns the number of products (or of dot groups) whose sum is an element of C.  The second returns the
  * offset in a constant B of the factor of product number s in column 0. */
 dim emit_product_sums(dim_table *t, const emit_product *p);
 int64_t emit_product_sum_offset(const emit_product *p, int64_t s);

@@ -265,8 +265,8 @@ static emit_gemm block_at(const emit_product_kernel *k, const emit_product_place
       .b = b->b,
       .b_vector = k->b_vector,
       .b_vector_size = size_of(k, k->b_vector),
-      .dot4 = (dtype)p->dot4,
-      .dot4_flips = p->dot4_offset != 0,
+      .dot = (dtype)p->dot,
+      .dot_flips = p->dot_offset != 0,
       .fetch = b->fetch,
   };
 }
@@ -368,8 +368,8 @@ LLVMValueRef emit_product_micro_kernel(emit_product_kernel *k, int64_t rows, int
   }
   emit_micro_kernel m = {.tile = tile,
                          .type = k->type,
-                         .dot4 = (dtype)p->dot4,
-                         .dot4_flips = p->dot4_offset != 0,
+                         .dot = (dtype)p->dot,
+                         .dot_flips = p->dot_offset != 0,
                          .panels = p->packing != EMIT_B_PLAIN,
                          .head = emit_product_head(p) != 0,
                          .contiguous = k->sums[k->n_sums - 1].a == 1,

@@ -53,6 +53,10 @@ dim emit_product_copied(dim_table *t, const emit_product *p);
 /* Returns the number of panels into which B is packed for one group of one batch. */
 dim emit_product_panels_of(dim_table *t, const emit_product *p);
 
+/* The bytes of a dot group, and the number of integers in one of p. */
+enum { EMIT_DOT_BYTES = 4 };
+int64_t emit_product_dot_group(const emit_product *p);
+
 /* Returns the estimated time of the whole product, in nanoseconds. */
 double emit_product_cost(dim_table *t, const emit_product *p);
 /* Returns the number of groups in all batches together. */

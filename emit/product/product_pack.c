@@ -24,7 +24,7 @@ dim emit_product_packed(dim_table *t, const emit_product *p) {
   return dim_mul(t, panels, emit_product_panel(t, p));
 }
 
-int64_t emit_product_head(const emit_product *p) { return p->dot4_offset ? p->lanes : 0; }
+int64_t emit_product_head(const emit_product *p) { return p->dot_offset ? p->lanes : 0; }
 
 dim emit_product_panel(dim_table *t, const emit_product *p) {
   dim rows = dim_mul(t, p->lanes, emit_product_sums(t, p));
@@ -102,20 +102,22 @@ static void pack_quantized_panels(const emit_product *p, const uint8_t *weights,
   }
 }
 
-/* Packs one panel of dot4 groups, of which `columns` columns exist.  `to` must be filled with zeros. */
-static void pack_dot4(const emit_product *p, const int8_t *from, int64_t columns, int8_t *to) {
-  enum { DOT4 = 4 };
-  int64_t sums = emit_product_sums(NULL, p);
+int64_t emit_product_dot_group(const emit_product *p) { return EMIT_DOT_BYTES / (int64_t)dtype_bytes((dtype)p->dot); }
+
+/* Packs one panel of dot groups, of which `columns` columns exist.  `to` must be filled with zeros. */
+static void pack_dots(const emit_product *p, const char *from, int64_t columns, char *to) {
+  const size_t bytes = dtype_bytes((dtype)p->dot);
+  const int64_t group = emit_product_dot_group(p), sums = emit_product_sums(NULL, p);
   int32_t *starts = emit_product_head(p) ? (int32_t *)to : NULL;
-  to += emit_product_head(p) * DOT4;
-  for (int64_t s = 0; s < sums; s++) {
-    const int8_t *row = from + emit_product_sum_offset(p, s);
+  to += emit_product_head(p) * EMIT_DOT_BYTES;
+  for (int64_t s = 0; s < sums; s++, to += p->lanes * EMIT_DOT_BYTES) {
+    const int64_t row = emit_product_sum_offset(p, s);
     for (int64_t c = 0; c < columns; c++) {
-      for (int64_t j = 0; j < DOT4; j++) {
-        int8_t x = row[c * p->b_column + j * p->dot4_step];
-        to[(s * p->lanes + c) * DOT4 + j] = x;
+      for (int64_t j = 0; j < group; j++) {
+        const char *x = from + (row + c * p->b_column + j * p->dot_step) * (int64_t)bytes;
+        memcpy(to + c * EMIT_DOT_BYTES + j * (int64_t)bytes, x, bytes);
         if (starts) {
-          starts[c] += (int32_t)p->dot4_offset * x;
+          starts[c] += (int32_t)p->dot_offset * *(const int8_t *)x;
         }
       }
     }
@@ -128,7 +130,7 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
     return;
   }
   size_t bytes = dtype_bytes((dtype)p->type), panel = (size_t)emit_product_panel(NULL, p) * bytes,
-         b_bytes = p->dot4 ? 1 : bytes;
+         b_bytes = p->dot ? dtype_bytes((dtype)p->dot) : bytes;
   char *to = packed;
   int64_t batches = 1;
   for (int64_t k = 0; k < p->n_batch; k++) {
@@ -144,9 +146,9 @@ void emit_product_pack(const emit_product *p, const void *weights, void *packed)
         int64_t columns = p->columns - c < p->lanes ? p->columns - c : p->lanes;
         int64_t offset = start + group * p->group.b + c * p->b_column;
         const char *from = (const char *)weights + (size_t)offset * b_bytes;
-        if (p->dot4) {
+        if (p->dot) {
           memset(to, 0, panel);
-          pack_dot4(p, (const int8_t *)from, columns, (int8_t *)to);
+          pack_dots(p, from, columns, to);
         } else {
           pack_panel(p, bytes, from, columns, to);
         }

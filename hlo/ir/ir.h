@@ -289,7 +289,7 @@ void hlo_number(hlo_computation *c);
 /* Returns the number of boxes for which the result of i, a non-max-suppression, has room in each batch and class.  A
  * limit of UINT32_MAX means no limit: then there is room for all boxes. */
 dim hlo_nms_room(const hlo_instr *i);
-/* Returns true if both operands of i, a dot or convolution, are bytes (s8 or u8 each); then its sums are s32. */
+/* Returns true if both operands of i, a dot or convolution, are bytes (s8 or u8 each). */
 static inline bool hlo_sums_bytes(const hlo_instr *i) {
   for (uint32_t k = 0; k < 2; k++) {
     dtype t = hlo_type(i->operands[k]);
@@ -298,6 +298,11 @@ static inline bool hlo_sums_bytes(const hlo_instr *i) {
     }
   }
   return true;
+}
+/* Returns true if the operands of i, a dot or convolution, are so narrow that its sums are s32: both are bytes, or both
+ * are s16.  Otherwise the sums have the operands' type. */
+static inline bool hlo_widens_sums(const hlo_instr *i) {
+  return hlo_sums_bytes(i) || (hlo_type(i->operands[0]) == DTYPE_S16 && hlo_type(i->operands[1]) == DTYPE_S16);
 }
 /* Returns true if i is a bitcast-convert that leaves the bytes in memory as they are. */
 static inline bool hlo_is_bitcast_view(const hlo_instr *i) {

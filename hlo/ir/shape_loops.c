@@ -152,14 +152,14 @@ static status mismatch(dim_table *dims, const hlo_instr *i, status s) {
   return both;
 }
 
-/* Checks the types of the operands: both are bytes, signed or not, whose sums are s32, or both have the same type. */
+/* Checks the types of the operands: both are bytes, signed or not, or both have the same type. */
 static status check_factors(const hlo_instr *i, dim_table *dims) {
   TRY(shape_need_types(i, dims, 0, TYPES_NUMBER));
   TRY(shape_need_types(i, dims, 1, TYPES_NUMBER));
   return hlo_sums_bytes(i) ? NULL : shape_need_same_type(i, dims, 0, 1);
 }
 
-static dtype sum_type(const hlo_instr *i) { return hlo_sums_bytes(i) ? DTYPE_S32 : (dtype)shape_of(i, 0)->type; }
+static dtype sum_type(const hlo_instr *i) { return hlo_widens_sums(i) ? DTYPE_S32 : (dtype)shape_of(i, 0)->type; }
 
 static status check_dot_lists(const hlo_instr *i, dim_table *dims, uint32_t *x_set, uint32_t *y_set) {
   const shape *x = shape_of(i, 0), *y = shape_of(i, 1);

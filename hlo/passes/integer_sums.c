@@ -10,7 +10,8 @@
  * weights are whole numbers.
  *
  * What stands around such a contraction becomes f32, too, where that changes nothing, so that it may become the
- * contraction's epilogue: the addition of a bias, and the conversions to bytes and back of requantised numbers. */
+ * contraction's epilogue: the addition of a bias, and the conversions to bytes and back of requantised numbers.  The
+ * latter also skip the bytes before contractions of s16 (qdq_fusion). */
 #include <math.h>
 
 #include "hlo/analysis/quantized.h"
@@ -34,6 +35,19 @@ static bool has_f32(const walk *w, hlo_value v) {
 
 /* --- bytes between contractions --- */
 
+/* Returns true if i multiplies integers, or narrows them for that (qdq_fusion). */
+static bool multiplies(const hlo_instr *i) {
+  return hlo_info(i)->kind == HLO_CONTRACTION || (i->op == HLO_CONVERT && i->shapes[0].type == DTYPE_S16);
+}
+
+/* Returns the zero point that the first user of the bytes q subtracts. */
+static double first_zero(hlo_value q) {
+  hlo_instr *converted = q.def->n_uses ? q.def->uses[0].user : q.def;
+  hlo_quantized x;
+  bool centered = converted->n_uses && hlo_centered_of(hlo_result(converted->uses[0].user, 0), &x) && x.has_zero;
+  return centered && hlo_along_is_const(&x.zero) && x.zero.n == 1 ? hlo_along_at(&x.zero, 0) : 0;
+}
+
 /* Adds up in *contractions how many contractions use v.  Returns false unless v is convert(q) - zero in s32, or is
  * convert(q) and only used in such differences.  A zero of 0 need not be subtracted. */
 static bool is_centered(hlo_value v, double zero, uint32_t *contractions) {
@@ -48,7 +62,7 @@ static bool is_centered(hlo_value v, double zero, uint32_t *contractions) {
     if (!same && !is_difference) {
       return false;
     }
-    *contractions += same && hlo_info(user)->kind == HLO_CONTRACTION;
+    *contractions += same && multiplies(user);
   }
   return true;
 }
@@ -78,16 +92,20 @@ static void replace_centered(hlo_value q, double zero, hlo_value v) {
   }
 }
 
-/* convert(q) - zero = clamp(low - zero, round(v), high - zero) where q = convert(clamp(low, round(v) + zero, high)). */
+/* convert(q) - z = clamp(low - z, round(v) + (zero - z), high - z) where q = convert(clamp(low, round(v) + zero,
+ * high)): the additions are exact, but where both are cut off. */
 static bool skip_bytes(const walk *w, hlo_builder *b, hlo_instr *i) {
   hlo_requantized r;
   hlo_value q = hlo_result(i, 0);
   if (i->op != HLO_CONVERT || !hlo_requantized_of(q, &r) ||
-      !hlo_value_range_of(&w->ranges, hlo_result(r.round, 0)).known || !feeds_contraction(q, r.zero)) {
+      !hlo_value_range_of(&w->ranges, hlo_result(r.round, 0)).known || !feeds_contraction(q, first_zero(q))) {
     return false;
   }
-  hlo_value low = hlo_scalar(b, DTYPE_F32, r.low - r.zero), high = hlo_scalar(b, DTYPE_F32, r.high - r.zero);
-  replace_centered(q, r.zero, hlo_convert(b, hlo_clamp(b, low, hlo_result(r.round, 0), high), DTYPE_S32));
+  const double z = first_zero(q);
+  hlo_value x = hlo_result(r.round, 0);
+  x = r.zero == z ? x : hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), r.zero - z));
+  hlo_value low = hlo_scalar(b, DTYPE_F32, r.low - z), high = hlo_scalar(b, DTYPE_F32, r.high - z);
+  replace_centered(q, z, hlo_convert(b, hlo_clamp(b, low, x, high), DTYPE_S32));
   hlo_pass_note(w->context, "requantisations", 1);
   return true;
 }
@@ -128,9 +146,9 @@ static bool is_exact(const walk *w, const hlo_instr *i) {
   return y <= largest_factor && has_f32(w, hlo_result((hlo_instr *)i, 0));
 }
 
-/* Returns true for contractions in s32 that are not computed by instructions for bytes. */
+/* Returns true for contractions of s32, which are not computed by instructions for small integers. */
 static bool sums_integers(const hlo_instr *i) {
-  return hlo_info(i)->kind == HLO_CONTRACTION && i->shapes[0].type == DTYPE_S32 && !hlo_sums_bytes(i);
+  return hlo_info(i)->kind == HLO_CONTRACTION && i->shapes[0].type == DTYPE_S32 && !hlo_widens_sums(i);
 }
 
 /* Returns v, an array of integers that f32 has, in f32. */
@@ -200,8 +218,19 @@ static bool stay_in_f32(const walk *w, hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), 0)));
 }
 
+/* convert(convert(x) to s32) to s16 = convert(x) to s16 where x has integers of s16 only. */
+static bool narrow_at_once(const walk *w, hlo_builder *b, hlo_instr *i) {
+  hlo_value s = i->operands[0];
+  if (s.def->op != HLO_CONVERT || hlo_type(s) != DTYPE_S32 || i->shapes[0].type != DTYPE_S16 || hlo_is_unused(i)) {
+    return false;
+  }
+  hlo_value x = s.def->operands[0];
+  return hlo_type(x) == DTYPE_F32 && has_f32(w, x) && hlo_largest_magnitude(&w->ranges, x) <= INT16_MAX &&
+         hlo_becomes(i, hlo_convert(b, x, DTYPE_S16));
+}
+
 static bool change_type(const walk *w, hlo_builder *b, hlo_instr *i) {
-  return i->op == HLO_CONVERT ? stay_in_f32(w, b, i) : sum_in_f32(w, b, i);
+  return i->op == HLO_CONVERT ? stay_in_f32(w, b, i) || narrow_at_once(w, b, i) : sum_in_f32(w, b, i);
 }
 
 /* --- the pass --- */
@@ -225,9 +254,10 @@ static status sweep(hlo_computation *computation, pass_context *c, rewrite *atte
   return NULL;
 }
 
+/* Returns true if the computation has contractions of s32, or of s16. */
 static bool has_sums(const hlo_computation *computation) {
   const hlo_instr *i = computation->first;
-  while (i && !sums_integers(i)) {
+  while (i && !(hlo_info(i)->kind == HLO_CONTRACTION && i->shapes[0].type == DTYPE_S32 && !hlo_sums_bytes(i))) {
     i = i->next;
   }
   return i != NULL;

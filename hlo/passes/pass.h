@@ -62,9 +62,10 @@ typedef struct hlo_target {
   /* Returns true if `consumer` can run inside the thunk of `contraction` (a dot or convolution).  Operand number
    * `operand` of `consumer` is the value computed so far. */
   bool (*takes_epilogue)(void *data, const hlo_instr *contraction, const hlo_instr *consumer, uint32_t operand);
-  /* Returns true if this dot or convolution in f32 or s32 is better computed on bytes with sums in s32.  Its first
-   * operand then has the type `lhs`, u8 or s8, and its second one is a constant of s8. */
-  bool (*takes_bytes)(void *data, const hlo_instr *contraction, dtype lhs);
+  /* Returns true if this dot or convolution in f32 or s32 is better computed on small integers with sums in s32.  Its
+   * first operand then has the type `lhs`: u8 or s8, where its second one is a constant of s8, or s16 as the second
+   * one, which is a constant, too. */
+  bool (*takes_narrow_operands)(void *data, const hlo_instr *contraction, dtype lhs);
   /* The weights of this dot are small integers that are scaled (hlo_quantized_weights_of).  Returns true if the kernel
    * of the dot can scale them, so that they remain integers. */
   bool (*takes_quantized_weights)(void *data, const hlo_instr *dot);

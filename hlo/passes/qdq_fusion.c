@@ -6,10 +6,11 @@
  * sums, which is closer to the real result; so a quantised result may differ by one step if the real number is within
  * f32's rounding error of the middle between two steps.  Breaks: nothing; leaves dead instructions for dce.
  *
- * A contraction becomes one of bytes with sums in s32 if the target supports it (takes_bytes) and its weights are
- * constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is one number for each output channel
- * (called an output below), and padding has the value z.  What remains is a factor and a shift for each output, into
- * which the scale of a following quantisation is merged. */
+ * A contraction becomes one of bytes with sums in s32 if the target supports it (takes_narrow_operands) and its weights
+ * are constants: sum((q - z) * w) = sum(q * w) - z * sum(w), where the second term is one number for each output
+ * channel (called an output below), and padding has the value z.  Otherwise it becomes one of s16 if the target
+ * supports that: sum(x * w) where x = q - z.  What remains is a factor and a shift for each output, into which the
+ * scale of a following quantisation is merged. */
 #include <math.h>
 #include <string.h>
 
@@ -51,31 +52,33 @@ static int64_t channel_dim(const hlo_instr *i) {
 }
 
 typedef struct weights {
-  int64_t n;     /* the number of output channels */
-  literal bytes; /* s8, after subtracting the zero point */
-  int64_t *sums; /* the sum of the weights of each output channel */
+  int64_t n;       /* the number of output channels */
+  literal numbers; /* s8 or s16, after subtracting the zero point */
+  int64_t *sums;   /* the sum of the weights of each output channel */
 } weights;
 
-/* Reads x, the weights of i.  Their zero point must be one number, or one for each output.  Returns false if a
- * sum of products might not fit in s32, since sums of f32 do not wrap: a byte minus its zero point is within 255. */
-static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, weights *w) {
+/* Reads x, the weights of i, as numbers of type t.  Their zero point must be one number, or one for each output.
+ * Returns false if t lacks one of them, or if a sum of products might not fit in s32, since sums of f32 do not wrap: a
+ * byte minus its zero point is within 255. */
+static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, dtype t, weights *w) {
   const literal *l = hlo_literal(x->q);
   int outputs = hlo_output_dim(i);
   if (!l || outputs < 0 || !hlo_has_output_zeros(x, outputs)) {
     return false;
   }
   int64_t strides[SHAPE_MAX_RANK], n = shape_elements(&l->shape), rows = l->shape.dims[outputs];
-  void *bytes;
+  void *numbers;
   shape_strides(&l->shape, strides);
   *w = (weights){.n = rows, .sums = ARENA_NEW_N(hlo_arena(b), int64_t, (size_t)rows + 1)};
   int64_t *magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
-  w->bytes = literal_new(hlo_arena(b), shape_with_type(l->shape, DTYPE_S8), &bytes);
+  w->numbers = literal_new(hlo_arena(b), shape_with_type(l->shape, t), &numbers);
   for (int64_t k = 0; k < n; k++) {
     int64_t output = k / strides[outputs] % rows, v = hlo_weight_at(x, k, output);
-    if (v < INT8_MIN || v > INT8_MAX || (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
+    if (v < (int64_t)dtype_lowest_f64(t) || v > (int64_t)dtype_max_f64(t) ||
+        (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
       return false;
     }
-    ((int8_t *)bytes)[k] = (int8_t)v;
+    dtype_store_i64(t, (char *)numbers + (size_t)k * dtype_bytes(t), v);
     w->sums[output] += v;
   }
   return true;
@@ -94,6 +97,12 @@ static bool is_padded(const hlo_instr *i, bool *crops) {
   return padded;
 }
 
+/* Returns the zero point of x, which is one number, as a scalar of type t. */
+static hlo_value zero_point(hlo_builder *b, const hlo_quantized *x, dtype t) {
+  return hlo_along_is_const(&x->zero) ? hlo_scalar(b, t, hlo_along_at(&x->zero, 0))
+                                      : hlo_convert(b, hlo_reshape(b, x->zero.v, 0, NULL), t);
+}
+
 /* Pads x like the convolution does, but with x's zero point, which stands for 0. */
 static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x) {
   int first = hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST ? 2 : 1;
@@ -102,9 +111,7 @@ static hlo_value padded_operand(hlo_builder *b, const hlo_instr *i, const hlo_qu
     low[first + (int)k] = hlo_ints(i, HLO_ATTR_LOW)[k];
     high[first + (int)k] = hlo_ints(i, HLO_ATTR_HIGH)[k];
   }
-  hlo_value zero = hlo_along_is_const(&x->zero) ? hlo_scalar(b, hlo_type(x->q), hlo_along_at(&x->zero, 0))
-                                                : hlo_convert(b, hlo_reshape(b, x->zero.v, 0, NULL), hlo_type(x->q));
-  return hlo_pad(b, x->q, zero, low, high, NULL);
+  return hlo_pad(b, x->q, zero_point(b, x, hlo_type(x->q)), low, high, NULL);
 }
 
 /* The processor's instructions for bytes add four products at once.  So a convolution of three channels (an image) gets
@@ -135,7 +142,7 @@ static literal more_weights(arena *a, const literal *w) {
   return l;
 }
 
-static hlo_value bytes_contraction(hlo_builder *b, const hlo_instr *i, hlo_value x, hlo_value w, bool unpadded) {
+static hlo_value integer_contraction(hlo_builder *b, const hlo_instr *i, hlo_value x, hlo_value w, bool unpadded) {
   if (i->op == HLO_DOT) {
     hlo_dot_dims d = {.n_batch = hlo_n_ints(i, HLO_ATTR_LHS_BATCH),
                       .n_contract = hlo_n_ints(i, HLO_ATTR_LHS_CONTRACT),
@@ -171,23 +178,48 @@ static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights
   return hlo_binary(b, HLO_MUL, hlo_broadcast(b, number, *hlo_shape(sums), NULL), sums);
 }
 
-/* Returns sum((x - zero) * w) in s32, or no value if zero point, padding or target do not allow that in bytes. */
-static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const weights *w) {
+static bool takes(const hlo_builder *b, const hlo_instr *i, dtype lhs) {
   const hlo_target *target = b->pass->target;
+  return target->takes_narrow_operands && target->takes_narrow_operands(target->data, i, lhs);
+}
+
+/* Returns sum((x - zero) * w) in s32, or no value if zero point, padding, weights or target do not allow that in bytes.
+ */
+static hlo_value sum_of_bytes(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
+                              weights *w) {
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
-  if ((x->has_zero && (x->zero.n != 1 || crops)) || !target->takes_bytes ||
-      !target->takes_bytes(target->data, i, hlo_type(x->q))) {
+  if ((x->has_zero && (x->zero.n != 1 || crops)) || !takes(b, i, hlo_type(x->q)) ||
+      !read_weights(b, i, y, DTYPE_S8, w)) {
     return (hlo_value){0};
   }
   bool few = has_few_channels(i);
   hlo_value q = unpadded ? padded_operand(b, i, x) : x->q;
   q = few ? more_channels(b, i, q) : q;
-  literal bytes = few ? more_weights(hlo_arena(b), &w->bytes) : w->bytes;
-  hlo_value sum = bytes_contraction(b, i, q, hlo_constant(b, bytes), unpadded);
+  literal bytes = few ? more_weights(hlo_arena(b), &w->numbers) : w->numbers;
+  hlo_value sum = integer_contraction(b, i, q, hlo_constant(b, bytes), unpadded);
   if (x->has_zero) {
     sum = hlo_binary(b, HLO_ADD, sum, stretch(b, zero_share(b, &x->zero, w), DTYPE_S32, &i->shapes[0], channel_dim(i)));
   }
   return sum;
+}
+
+/* The same in s16. */
+static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
+                            weights *w) {
+  if ((x->has_zero && x->zero.n != 1) || !takes(b, i, DTYPE_S16) || !read_weights(b, i, y, DTYPE_S16, w)) {
+    return (hlo_value){0};
+  }
+  hlo_value q = hlo_convert(b, x->q, DTYPE_S32);
+  if (x->has_zero) {
+    q = hlo_binary(b, HLO_SUB, q, stretch(b, zero_point(b, x, DTYPE_S32), DTYPE_S32, hlo_shape(q), 0));
+  }
+  return integer_contraction(b, i, hlo_convert(b, q, DTYPE_S16), hlo_constant(b, w->numbers), false);
+}
+
+static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
+                             weights *w) {
+  hlo_value sum = sum_of_bytes(b, i, x, y, w);
+  return sum.def ? sum : sum_of_s16(b, i, x, y, w);
 }
 
 /* Handles dequantised operands in f32: returns the exact sum times a factor for each output channel, or no value. */
@@ -196,10 +228,10 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   weights w;
   if (!hlo_dequantized_of(i->operands[0], &x) || hlo_literal(x.q) || !hlo_dequantized_of(i->operands[1], &y) ||
       x.scale.n != 1 || !hlo_along_is_const(&x.scale) || !hlo_along_is_const(&y.scale) ||
-      (y.scale.n > 1 && y.scale.axis != hlo_output_dim(i)) || !read_weights(b, i, &y, &w)) {
+      (y.scale.n > 1 && y.scale.axis != hlo_output_dim(i))) {
     return (hlo_value){0};
   }
-  hlo_value sum = integer_sum(b, i, &x, &w);
+  hlo_value sum = integer_sum(b, i, &x, &y, &w);
   if (!sum.def) {
     return sum;
   }
@@ -217,17 +249,17 @@ static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   weights w;
   /* y.q is a literal if the subtraction was folded. */
   bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y);
-  if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q) || !read_weights(b, i, &y, &w)) {
+  if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q)) {
     return (hlo_value){0};
   }
-  return integer_sum(b, i, &x, &w);
+  return integer_sum(b, i, &x, &y, &w);
 }
 
 static hlo_value contraction(hlo_builder *b, const hlo_instr *i) {
   dtype t = (dtype)i->shapes[0].type;
-  return t == DTYPE_F32                         ? of_dequantized(b, i)
-         : t == DTYPE_S32 && !hlo_sums_bytes(i) ? of_centered(b, i)
-                                                : (hlo_value){0};
+  return t == DTYPE_F32                          ? of_dequantized(b, i)
+         : t == DTYPE_S32 && !hlo_widens_sums(i) ? of_centered(b, i)
+                                                 : (hlo_value){0};
 }
 
 /* --- merging the scale of a quantisation into the factors before it --- */
@@ -285,11 +317,11 @@ static bool take_constants(hlo_value *v, hlo_op op, hlo_along *constants) {
   return false;
 }
 
-static bool is_byte_sum(hlo_value v) {
+static bool is_integer_sum(hlo_value v) {
   hlo_along constants;
   while (take_constants(&v, HLO_ADD, &constants)) {
   }
-  return hlo_info(v.def)->kind == HLO_CONTRACTION && hlo_sums_bytes(v.def);
+  return hlo_info(v.def)->kind == HLO_CONTRACTION && hlo_widens_sums(v.def);
 }
 
 /* Reads v as a value of the form that `affine` describes.  Every intermediate value must have only one user. */
@@ -302,7 +334,7 @@ static bool affine_of(hlo_value v, affine *f) {
     return false;
   }
   f->sum = v;
-  return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_byte_sum(v.def->operands[0]);
+  return hlo_type(v) == DTYPE_F32 && hlo_type(v.def->operands[0]) == DTYPE_S32 && is_integer_sum(v.def->operands[0]);
 }
 
 /* `sum` is the conversion of an integer sum to which constants may have been added.  Sets *converted to the integer sum
@@ -428,7 +460,7 @@ static hlo_value addition(hlo_builder *b, hlo_instr *i) {
   hlo_along outer, inner;
   hlo_value v = hlo_result(i, 0);
   if (i->shapes[0].type != DTYPE_S32 || !take_constants(&v, HLO_ADD, &outer) || !hlo_used_once(v) ||
-      !take_constants(&v, HLO_ADD, &inner) || !is_byte_sum(v) ||
+      !take_constants(&v, HLO_ADD, &inner) || !is_integer_sum(v) ||
       (outer.n > 1 && inner.n > 1 && outer.axis != inner.axis) || (outer.n == 1 && inner.n == 1)) {
     return (hlo_value){0};
   }

@@ -26,7 +26,7 @@ static bool takes_fused(void *data, hlo_fusion_kind kind, const hlo_instr *i) {
   return k == HLO_ELEMENTWISE || k == HLO_MOVEMENT || (kind == HLO_FUSION_INPUT && i->op == HLO_REDUCE);
 }
 
-static bool takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
+static bool takes_narrow_operands(void *data, const hlo_instr *contraction, dtype lhs) { return true; }
 
 static bool takes_quantized_weights(void *data, const hlo_instr *dot) { return true; }
 static bool takes_attention(void *data, const hlo_attention *a) { return true; }
@@ -41,7 +41,7 @@ static const hlo_target test_target = {.name = "test",
                                        .takes_epilogue = takes_epilogue,
                                        .takes_activation = takes_activation,
                                        .takes_fused = takes_fused,
-                                       .takes_bytes = takes_bytes,
+                                       .takes_narrow_operands = takes_narrow_operands,
                                        .takes_quantized_weights = takes_quantized_weights,
                                        .takes_attention = takes_attention,
                                        .takes_in_place_update = takes_in_place_update,

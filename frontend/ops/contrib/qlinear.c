@@ -8,6 +8,7 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/contrib.h"
 #include "frontend/ops/math/activation.h"
+#include "frontend/ops/math/matmul.h"
 
 /* --- quantised values --- */
 
@@ -196,25 +197,18 @@ static status gemm_scale(const onnx_node *n, const shape *y, float alpha, hlo_va
 /* C is s32 in units of alpha * a_scale * b_scale.  Without y_scale the result is f32. */
 status onnx_import_contrib_qgemm(onnx_node *n) {
   hlo_builder *b = n->b;
-  static const int64_t swap[] = {1, 0};
   float alpha;
-  bool trans_a, trans_b;
-  hlo_value scale;
+  onnx_gemm g = {.a = 0, .a_zero = 2, .b = 3, .b_zero = 5};
+  hlo_value y, scale;
   TRY(CONTRIB_ATTRIBUTES(n, "alpha", "transA", "transB"));
   TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
-  TRY(onnx_attr_bool(n->proto, "transA", false, &trans_a));
-  TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
-  TRY(onnx_need_rank(n, 0, "A", 2, 2));
-  TRY(onnx_need_rank(n, 3, "B", 2, 2));
+  TRY(onnx_attr_bool(n->proto, "transA", false, &g.trans_a));
+  TRY(onnx_attr_bool(n->proto, "transB", false, &g.trans_b));
   TRY(onnx_need_one_element(n, 2, "a_zero_point"));
-  hlo_value in[] = {trans_a ? hlo_transpose(b, n->in[0], swap) : n->in[0],
-                    trans_b ? hlo_transpose(b, n->in[3], swap) : n->in[3], n->in[2], n->in[5]};
-  onnx_node product = contrib_as(n, 10, 4, in);
-  TRY(onnx_import_matmul_integer(&product));
+  TRY(onnx_integer_gemm(n, &g, &y));
   if (b->error) {
     return NULL;
   }
-  hlo_value y = n->out[0];
   shape s = shape_with_type(*hlo_shape(y), DTYPE_F32);
   if (onnx_has_in(n, 6)) {
     CHECK_THAT(hlo_rank(n->in[6]) <= 2, STATUS_INVALID_MODEL, "C is %s", SHAPE_STR(NULL, onnx_in_shape(n, 6)));

@@ -1,9 +1,10 @@
 /* matmul.c - matrix products: Gemm, MatMul and their integer and quantised forms. */
+#include "frontend/ops/math/matmul.h"
+
 #include <inttypes.h>
 #include <math.h>
 
 #include "base/dim/guard.h"
-#include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
 
 /* --- Gemm --- */
@@ -26,21 +27,29 @@ static status check_c(const onnx_node *n, const shape *y) {
   return NULL;
 }
 
+/* Sets the dimensions of A and of B over which their product sums. */
+static status gemm_dims(const onnx_node *n, const onnx_gemm *g, int64_t *ka, int64_t *kb) {
+  TRY(onnx_need_rank(n, g->a, "A", 2, 2));
+  TRY(onnx_need_rank(n, g->b, "B", 2, 2));
+  const shape *a = onnx_in_shape(n, g->a), *b = onnx_in_shape(n, g->b);
+  *ka = g->trans_a ? 0 : 1;
+  *kb = g->trans_b ? 1 : 0;
+  CHECK_THAT(dim_equal(onnx_dims(n), a->dims[*ka], b->dims[*kb]), STATUS_INVALID_MODEL,
+             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, a), g->trans_a ? " transposed" : "",
+             SHAPE_STR(NULL, b), g->trans_b ? " transposed" : "", a->dims[*ka], b->dims[*kb]);
+  return NULL;
+}
+
 status onnx_import_gemm(onnx_node *n) {
   hlo_builder *b = n->b;
   float alpha, beta;
-  bool trans_a, trans_b;
-  TRY(onnx_need_rank(n, 0, "A", 2, 2));
-  TRY(onnx_need_rank(n, 1, "B", 2, 2));
+  onnx_gemm g = {.a = 0, .b = 1};
+  int64_t ka, kb;
   TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
   TRY(onnx_attr_float(n->proto, "beta", 1, &beta));
-  TRY(onnx_attr_bool(n->proto, "transA", false, &trans_a));
-  TRY(onnx_attr_bool(n->proto, "transB", false, &trans_b));
-  const shape *sa = onnx_in_shape(n, 0), *sb = onnx_in_shape(n, 1);
-  int64_t ka = trans_a ? 0 : 1, kb = trans_b ? 1 : 0;
-  CHECK_THAT(dim_equal(onnx_dims(n), sa->dims[ka], sb->dims[kb]), STATUS_INVALID_MODEL,
-             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, sa), trans_a ? " transposed" : "",
-             SHAPE_STR(NULL, sb), trans_b ? " transposed" : "", sa->dims[ka], sb->dims[kb]);
+  TRY(onnx_attr_bool(n->proto, "transA", false, &g.trans_a));
+  TRY(onnx_attr_bool(n->proto, "transB", false, &g.trans_b));
+  TRY(gemm_dims(n, &g, &ka, &kb));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &ka, .rhs_contract = &kb};
   hlo_value y = hlo_dot(b, n->in[0], n->in[1], &d), c = n->in[2];
   dtype type = hlo_type(n->in[0]);
@@ -101,6 +110,17 @@ static status centered(const onnx_node *n, uint32_t k, uint32_t zk, const char *
     TRY(parameter_like(n, zk, what, onnx_in_shape(n, k), along, &zero));
     *out = hlo_binary(n->b, HLO_SUB, *out, hlo_convert(n->b, zero, DTYPE_S32));
   }
+  return NULL;
+}
+
+status onnx_integer_gemm(const onnx_node *n, const onnx_gemm *g, hlo_value *out) {
+  int64_t ka, kb;
+  hlo_value x, y;
+  TRY(gemm_dims(n, g, &ka, &kb));
+  TRY(centered(n, g->a, g->a_zero, "a_zero_point", -1, &x));
+  TRY(centered(n, g->b, g->b_zero, "b_zero_point", 1 - kb, &y));
+  hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &ka, .rhs_contract = &kb};
+  *out = hlo_dot(n->b, x, y, &d);
   return NULL;
 }
 

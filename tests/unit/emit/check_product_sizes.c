@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "base/dim/guard.h"
+#include "emit/product/gemm.h"
 #include "emit/product/product.h"
 #include "tests/unit/emit/sizes_case.h"
 
@@ -24,7 +25,7 @@ static void prepare(const sizes_case *k, arena *a, const emit_target *t, sizes_w
   ck_assert(emit_product_of(k->i, p));
   options.constant_weights = k->packs;
   emit_product_choose(dims, p, t, &options);
-  if (p->dot4 && !(t->dots && p->lanes >= 4 && p->lanes * 32 <= t->vector_bits)) {
+  if (p->dot && !emit_gemm_has_dots(t, (dtype)p->dot, (int)p->lanes)) {
     return; /* emit_kernel then writes the kernel */
   }
   emit_product_choose_like(chosen, p);
@@ -231,9 +232,9 @@ static const char *const convolution_texts[] = {
 START_TEST(convolutions) { CHECK_TEXTS(convolution_texts); }
 END_TEST
 
-/* --- products of bytes, in dot4 groups where the processor has them --- */
+/* --- products of bytes and of s16, in dot groups where the processor has them --- */
 
-static const char *const bytes_texts[] = {
+static const char *const dots_texts[] = {
     "(%x: u8[n,64], %w: s8[64,48]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
     "rhs_contract=[0]} : s32[n,48]\nreturn %y\n}",
     "(%x: s8[m,n,12], %w: s8[19,12]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], "
@@ -255,12 +256,29 @@ static const char *const bytes_texts[] = {
     "%g = broadcast(%f) {dimensions=[3]} : f32[b,h,w,40]\n%p = multiply(%r, %g) : f32[b,h,w,40]\n"
     "%o = round-nearest-even(%p) : f32[b,h,w,40]\n%y = convert(%o) {saturate=true, rounding=nearest} : "
     "u8[b,h,w,40]\nreturn %y\n}",
+    "(%x: s16[n,64], %w: s16[64,48]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
+    "rhs_contract=[0]} : s32[n,48]\nreturn %y\n}",
+    "(%x: s16[m,n,6], %w: s16[19,6]) {\n%y = dot(%x, %w) {lhs_batch=[], rhs_batch=[], lhs_contract=[2], "
+    "rhs_contract=[1]} : s32[m,n,19]\nreturn %y\n}",
+    "(%x: s16[b,2*h,2*w,8], %w: s16[16,4,3,3], %s: u8[h,w]) {\n%y = convolution(%x, %w) {strides=[2,2], low=[1,1], "
+    "high=[1,1], rhs_dilation=[1,1], groups=2, " PLACES
+    "} : s32[b,h,w,16]\nreturn "
+    "%y\n}",
+    /* a bias, and the result rounded to s16 */
+    "(%x: s16[b,h,w,6], %w: s16[40,6,1,3], %v: s32[40], %f: f32[40]) {\n%d = convolution(%x, %w) {strides=[1,1], "
+    "low=[0,1], high=[0,1], rhs_dilation=[1,1], groups=1, " PLACES
+    "} : s32[b,h,w,40]\n"
+    "%c = broadcast(%v) {dimensions=[3]} : s32[b,h,w,40]\n%a = add(%d, %c) : s32[b,h,w,40]\n"
+    "%r = convert(%a) {saturate=true, rounding=nearest} : f32[b,h,w,40]\n"
+    "%g = broadcast(%f) {dimensions=[3]} : f32[b,h,w,40]\n%p = multiply(%r, %g) : f32[b,h,w,40]\n"
+    "%o = round-nearest-even(%p) : f32[b,h,w,40]\n%y = convert(%o) {saturate=true, rounding=nearest} : "
+    "s16[b,h,w,40]\nreturn %y\n}",
 };
 
-START_TEST(bytes) {
+START_TEST(dots) {
   sizes_cases c = {0};
-  for (size_t k = 0; k < sizeof bytes_texts / sizeof *bytes_texts; k++) {
-    sizes_case *one = sizes_add_text(&c, bytes_texts[k]);
+  for (size_t k = 0; k < sizeof dots_texts / sizeof *dots_texts; k++) {
+    sizes_case *one = sizes_add_text(&c, dots_texts[k]);
     one->prepare = prepare;
     one->packs = true;
     one->most = 3000;
@@ -316,7 +334,7 @@ int main(void) {
   tcase_add_test(t, heavy_epilogues);
   tcase_add_test(t, small_weights);
   tcase_add_test(t, convolutions);
-  tcase_add_test(t, bytes);
+  tcase_add_test(t, dots);
   tcase_add_loop_test(t, grids, 0, 6);
   tcase_add_test(t, wrong_hints);
   return run_suite("product-sizes", t);

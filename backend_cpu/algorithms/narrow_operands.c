@@ -1,14 +1,16 @@
-/* bytes.c - which contractions multiply bytes, or f32 by weights that stay small integers; see contraction.h. */
+/* narrow_operands.c - which contractions multiply small integers, or f32 by weights that stay small integers; see
+ * contraction.h. */
 #include "backend_cpu/algorithms/contraction.h"
 
 #include "backend_cpu/algorithms/geometry.h"
 #include "emit/contraction/depthwise.h"
 #include "emit/llvm/likely.h"
+#include "emit/product/gemm.h"
 #include "emit/product/product.h"
 #include "hlo/analysis/quantized.h"
 
-/* Returns a parameter like the contraction's first operand, but with channels last and bytes of type t. */
-static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
+/* Returns a parameter like the contraction's first operand, but with channels last and integers of type t. */
+static hlo_value integer_operand(hlo_computation *c, const hlo_instr *contraction, dtype t) {
   const shape *x = hlo_shape(contraction->operands[0]);
   shape s = shape_with_type(*x, t);
   bool first = contraction->op == HLO_CONVOLUTION && hlo_int(contraction, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
@@ -18,16 +20,17 @@ static hlo_value bytes_operand(hlo_computation *c, const hlo_instr *contraction,
   return hlo_result(hlo_parameter(c, s), 0);
 }
 
-/* Returns the contraction of bytes that the passes would make of this one, in a module of its own that has the same
+/* Returns the contraction of integers that the passes would make of this one, in a module of its own that has the same
  * table of sizes; NULL if it would not be valid. */
-static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype lhs) {
+static const hlo_instr *of_integers(arena *a, const hlo_instr *contraction, dtype lhs) {
   enum { IMAGE = 3 }; /* the number of channels to which hlo/passes/qdq_fusion.c adds a fourth one */
-  hlo_module *m = hlo_module_create(a, "bytes");
+  hlo_module *m = hlo_module_create(a, "integers");
   m->dims = contraction->parent->module->dims;
-  hlo_computation *c = hlo_computation_create(m, "bytes");
-  shape w = shape_with_type(*hlo_shape(contraction->operands[1]), DTYPE_S8);
-  hlo_value operands[] = {bytes_operand(c, contraction, lhs), {0}};
-  if (contraction->op == HLO_CONVOLUTION && w.dims[1] == IMAGE && hlo_int(contraction, HLO_ATTR_GROUPS) == 1) {
+  hlo_computation *c = hlo_computation_create(m, "integers");
+  shape w = shape_with_type(*hlo_shape(contraction->operands[1]), lhs == DTYPE_S16 ? DTYPE_S16 : DTYPE_S8);
+  hlo_value operands[] = {integer_operand(c, contraction, lhs), {0}};
+  if (contraction->op == HLO_CONVOLUTION && lhs != DTYPE_S16 && w.dims[1] == IMAGE &&
+      hlo_int(contraction, HLO_ATTR_GROUPS) == 1) {
     shape *x = &operands[0].def->shapes[0];
     x->dims[x->rank - 1] = w.dims[1] = IMAGE + 1;
   }
@@ -41,30 +44,30 @@ static const hlo_instr *of_bytes(arena *a, const hlo_instr *contraction, dtype l
   return bad ? NULL : i;
 }
 
-/* Returns true if a generated kernel should multiply bytes in this contraction: a kernel of "gemm" or "depthwise", or
- * in small code (emit_target.small) the plain loops, since bytes take a quarter of the memory of f32. */
-static bool kernels_take_bytes(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
-  enum { NARROWEST = 4 }; /* the fewest columns that fill a vector: a vector has at least 4 dot4 groups */
+/* Returns true if a generated kernel should multiply integers in this contraction: a kernel of "gemm" or "depthwise",
+ * or in small code (emit_target.small) the plain loops, since bytes take a quarter of the memory of f32. */
+static bool kernels_take(const emit_target *t, const hlo_instr *contraction, dtype lhs) {
+  enum { NARROWEST = 4 }; /* the fewest columns that fill a vector: a vector has at least 4 dot groups */
   emit_product product;
   emit_depthwise depthwise;
   arena *a = arena_create(arena_budget(contraction->parent->module->arena));
-  const hlo_instr *i = of_bytes(a, contraction, lhs);
+  const hlo_instr *i = of_integers(a, contraction, lhs);
   bool depthwise_takes = i && emit_depthwise_of(i, &depthwise) && depthwise.group == 1;
   bool takes = depthwise_takes || (i && emit_product_of(i, &product) && product.columns >= NARROWEST);
-  takes = t->small ? i != NULL : t->dots && takes;
+  takes = t->small ? i && lhs != DTYPE_S16 : takes && emit_gemm_has_dots(t, lhs, NARROWEST);
   arena_destroy(a);
   return takes && (t->small || cpu_multiplications(contraction) >= CPU_SMALL_CONTRACTION);
 }
 
-bool cpu_takes_bytes(void *data, const hlo_instr *contraction, dtype lhs) {
+bool cpu_takes_narrow_operands(void *data, const hlo_instr *contraction, dtype lhs) {
   const cpu_asked *about = data;
   cpu_geometry g;
   bool integers = contraction->shapes[0].type == DTYPE_S32;
   if (about->options->numerics.exact && !integers) {
     return false;
   }
-  if (cpu_needs_own_kernel(about, contraction)) {
-    return kernels_take_bytes(about->target, contraction, lhs);
+  if (lhs == DTYPE_S16 || cpu_needs_own_kernel(about, contraction)) {
+    return kernels_take(about->target, contraction, lhs);
   }
   return cpu_geometry_sizes(contraction, &g) && cpu_geometry_multiplications(&g) >= CPU_SMALL_CONTRACTION &&
          (g.op == CPU_CONVOLUTION || g.batch == 1) && cpu_library_has_bytes();

@@ -50,13 +50,10 @@ static status read_dims(const cli_args *args, arena *a, session_options *out) {
   return NULL;
 }
 
-/* Prints a line of the session's log: a warning always, others with --verbose.  Any thread of the session may call it.
- */
+/* Prints a line of the session's log.  Any thread of the session may call it. */
 static void print_log(void *data, session_log_level level, const char *line) {
-  const cli_args *args = data;
-  if (level == SESSION_LOG_WARNING || args->verbose) {
-    cli_progress_message(level == SESSION_LOG_WARNING ? "warning: " : "", line);
-  }
+  (void)data;
+  cli_progress_message(level == SESSION_LOG_WARNING ? "warning: " : "", line);
 }
 
 status cli_session_options(const cli_args *args, arena *a, session_options *out) {
@@ -72,7 +69,7 @@ status cli_session_options(const cli_args *args, arena *a, session_options *out)
   out->max_seconds = args->max_seconds;
   out->check_memory = args->check_memory;
   out->log = print_log;
-  out->log_data = (void *)(uintptr_t)args;
+  out->log_level = args->verbose ? 0 : SESSION_LOG_WARNING;
   return read_dims(args, a, out);
 }
 

@@ -173,7 +173,9 @@ STATUS_MUST_USE status session_check_pins(const session *s, const char *what, ui
  * decide sizes. */
 session_inputs session_inputs_of(arena *a, const rt_program *p);
 
-/* Writes a line to the session's log, if there is one. */
+/* Returns true if the session's log gets lines of this level. */
+bool session_logs(const session *s, session_log_level level);
+/* Writes a line to the session's log, if it gets lines of this level. */
 void session_log(const session *s, session_log_level level, const char *format, ...) STATUS_PRINTF(3, 4);
 /* Write to the log that the session was opened, and that a program for these inputs was compiled or found. */
 void session_log_opened(const session *s);

@@ -9,8 +9,12 @@
 
 enum { LINE_MAX_BYTES = 1000 };
 
+bool session_logs(const session *s, session_log_level level) {
+  return s->options.log && (!s->options.log_level || level <= s->options.log_level);
+}
+
 void session_log(const session *s, session_log_level level, const char *format, ...) {
-  if (!s->options.log) {
+  if (!session_logs(s, level)) {
     return;
   }
   char line[LINE_MAX_BYTES];

@@ -269,7 +269,8 @@ status session_run(session *s, const session_program *c, const uint64_t *seed, c
 
 status session_run_watched(session *s, const session_program *c, const uint64_t *seed, const session_inputs *inputs,
                            session_output *outputs, struct rt_profiler *profiler) {
-  double start = s->options.log ? clock_seconds() : 0;
+  const bool logs = session_logs(s, SESSION_LOG_DEBUG);
+  double start = logs ? clock_seconds() : 0;
   uint64_t deadline = inputs->deadline ? inputs->deadline : deadline_after(s->options.max_seconds);
   mem_budget budget = {.deadline = deadline, .outer = &s->budget, .stopped = inputs->stopped};
   rt_run_options options = {.pool = s->pool,
@@ -284,7 +285,7 @@ status session_run_watched(session *s, const session_program *c, const uint64_t 
   if (c->general && !failed) {
     specialise_after_run(s, (session_program *)(uintptr_t)c);
   }
-  if (s->options.log) {
+  if (logs) {
     session_log(s, SESSION_LOG_DEBUG, "%s in %.6f seconds", failed ? status_message(failed) : "executed",
                 clock_seconds() - start);
   }

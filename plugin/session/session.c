@@ -490,7 +490,7 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   }
   rt_weight_pool_collect(s->weight_pool); /* frees weights that no program uses, such as those of failed compilations */
   *out = c.out;
-  if (!failed && s->options.log) {
+  if (!failed && session_logs(s, SESSION_LOG_WARNING)) {
     session_log_compiled(s, inputs, c.out);
   }
   return failed;

@@ -66,8 +66,10 @@ typedef struct session_options {
   uint64_t cache_bytes; /* the limit in bytes of the programs in the cache folder; 0 means CONTENT_STORE_GIGABYTES */
   /* Whether checksums of constants are compared when a compiled file, or a program in the cache folder, is opened. */
   bool verify;
-  /* Receives each line of the log, possibly from several threads at once; may be NULL. */
+  /* Receives each line of the log, possibly from several threads at once; may be NULL.  Lines that are less important
+   * than `log_level` are not even formatted, which takes as long as a run of a small model; 0 means all lines. */
   void (*log)(void *data, session_log_level level, const char *line);
+  session_log_level log_level;
   void *log_data;
   mem_allocator allocator; /* for the memory that the session's budget counts; zeros mean the system's allocator */
 } session_options;

@@ -28,7 +28,8 @@ static int registers_of(const emit_target *t, dtype type, int lanes) {
 }
 
 bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors) {
-  return rows * vectors + vectors + 1 <= registers_of(t, type, lanes) && rows <= EMIT_GEMM_ROWS &&
+  int64_t row_of_b = rows > 1 ? vectors : 1; /* a block of one row uses each vector of B once, as it is loaded */
+  return rows * vectors + row_of_b + 1 <= registers_of(t, type, lanes) && rows <= EMIT_GEMM_ROWS &&
          rows * vectors <= EMIT_GEMM_SUMS;
 }
 

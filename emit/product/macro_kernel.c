@@ -20,6 +20,7 @@ typedef struct macro_kernel {
   LLVMValueRef parameters[MACRO_PARAMETERS];
   /* The number of the rung, the address of its entries in the record, and the rows of its blocks. */
   LLVMValueRef rung_number, rung, rows;
+  LLVMValueRef first_outer, past_outer; /* the iterations of the loops around the blocks in which the step has rows */
   LLVMValueRef micro, b, first_column, width; /* the column of blocks that is being computed */
   /* The iteration of the loops around the blocks; the address in A and the row of C at which it begins. */
   LLVMValueRef outer, a, row;
@@ -65,17 +66,31 @@ static LLVMValueRef rows_left(const macro_kernel *m, LLVMValueRef n) {
   return l.carried[0];
 }
 
-/* Writes the loop over the blocks of the current rung in rows [begin * h, end * h) of an iteration of the loops around
- * the blocks, where h is the height of the highest rung's blocks.  The last few of these rows may not exist
- * (EMIT_LADDER_INNER says how many rows do). */
-static void write_rows(const macro_kernel *m, LLVMValueRef begin, LLVMValueRef end) {
+/* The blocks of the current rung in one iteration of the loops around the blocks: their first row, and their number. */
+typedef struct row_blocks {
+  LLVMValueRef first, n;
+} row_blocks;
+
+/* Returns the blocks of iteration `outer`.  The step has rows [begin * h, end * h) of it, where h is the height of the
+ * highest rung's blocks; the last few of these rows may not exist (EMIT_LADDER_INNER says how many rows do). */
+static row_blocks row_blocks_of(const macro_kernel *m, LLVMValueRef outer) {
   const emit_ir *w = m->w;
+  LLVMValueRef inside = number_of(m, EMIT_LADDER_INSIDE), before = emit_mul(w, outer, inside);
+  LLVMValueRef begin = emit_greater(w, emit_sub(w, m->parameters[MACRO_ROW_FROM], before), emit_i64(w, 0));
+  LLVMValueRef end = emit_lesser(w, emit_sub(w, m->parameters[MACRO_ROW_TO], before), inside);
   LLVMValueRef high = number_of(m, EMIT_LADDER_RUNGS + EMIT_RUNG_ROWS), from = emit_mul(w, begin, high);
   LLVMValueRef to = emit_lesser(w, emit_mul(w, end, high), number_of(m, EMIT_LADDER_INNER));
-  LLVMValueRef left = rows_left(m, emit_sub(w, to, from)), first = emit_sub(w, to, left);
+  LLVMValueRef left = rows_left(m, emit_sub(w, to, from));
+  return (row_blocks){emit_sub(w, to, left), emit_div(w, left, m->rows)};
+}
+
+/* Writes the loop over the blocks of the current rung in the current iteration of the loops around the blocks. */
+static void write_rows(const macro_kernel *m) {
+  const emit_ir *w = m->w;
+  row_blocks blocks = row_blocks_of(m, m->outer);
   emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), emit_div(w, left, m->rows), 1, false, 0, NULL);
-  write_block(m, emit_add(w, first, emit_mul(w, l.iv, m->rows)));
+  emit_loop_begin(w, &l, emit_i64(w, 0), blocks.n, 1, false, 0, NULL);
+  write_block(m, emit_add(w, blocks.first, emit_mul(w, l.iv, m->rows)));
   emit_loop_end(w, &l, NULL);
 }
 
@@ -98,17 +113,12 @@ static LLVMValueRef outside_offset(const macro_kernel *m) {
  * column of blocks. */
 static void write_outer_loop(macro_kernel *m) {
   const emit_ir *w = m->w;
-  LLVMValueRef inside = number_of(m, EMIT_LADDER_INSIDE), one = emit_i64(w, 1);
-  LLVMValueRef row_from = m->parameters[MACRO_ROW_FROM], row_to = m->parameters[MACRO_ROW_TO];
-  LLVMValueRef past = emit_add(w, emit_div(w, emit_sub(w, row_to, one), inside), one);
   emit_loop l;
-  emit_loop_begin(w, &l, emit_div(w, row_from, inside), past, 1, true, 0, NULL);
+  emit_loop_begin(w, &l, m->first_outer, m->past_outer, 1, true, 0, NULL);
   m->outer = l.iv;
   m->a = after(w, m->parameters[MACRO_A], outside_offset(m));
   m->row = emit_add(w, m->parameters[MACRO_FIRST_ROW], emit_mul(w, l.iv, number_of(m, EMIT_LADDER_INNER)));
-  LLVMValueRef before = emit_mul(w, l.iv, inside);
-  LLVMValueRef begin = emit_greater(w, emit_sub(w, row_from, before), emit_i64(w, 0));
-  write_rows(m, begin, emit_lesser(w, emit_sub(w, row_to, before), inside));
+  write_rows(m);
   emit_loop_end(w, &l, NULL);
 }
 
@@ -147,6 +157,24 @@ static void write_columns(macro_kernel *m) {
 
 /* --- the function --- */
 
+static void set_outer(macro_kernel *m) {
+  const emit_ir *w = m->w;
+  LLVMValueRef inside = number_of(m, EMIT_LADDER_INSIDE), one = emit_i64(w, 1);
+  LLVMValueRef last = emit_div(w, emit_sub(w, m->parameters[MACRO_ROW_TO], one), inside);
+  m->first_outer = emit_div(w, m->parameters[MACRO_ROW_FROM], inside);
+  m->past_outer = emit_add(w, last, one);
+}
+
+/* Returns an i1 that is true unless the step has one iteration of the loops around the blocks, and the rung no blocks
+ * in it.  With few rows, going through the columns of empty rungs would take as long as the products. */
+static LLVMValueRef may_have_blocks(const macro_kernel *m) {
+  const emit_ir *w = m->w;
+  LLVMValueRef n = emit_sub(w, m->past_outer, m->first_outer), one = emit_i64(w, 1);
+  LLVMValueRef several = emit_icmp(w, LLVMIntSGT, n, one);
+  LLVMValueRef some = emit_icmp(w, LLVMIntSGE, row_blocks_of(m, m->first_outer).n, one);
+  return LLVMBuildOr(w->builder, several, some, "");
+}
+
 static void write_body(emit_ir *w, const void *data) {
   (void)data;
   macro_kernel m = {.w = w};
@@ -154,12 +182,15 @@ static void write_body(emit_ir *w, const void *data) {
   emit_divide_plainly(w);
   w->watch = pointer_of(&m, EMIT_RECORD_WATCH);
   LLVMValueRef rungs = emit_record_at(w, m.parameters[MACRO_RECORD], emit_i64(w, EMIT_LADDER_RUNGS));
+  set_outer(&m);
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), number_of(&m, EMIT_LADDER_N_RUNGS), 1, true, 0, NULL);
   m.rung_number = l.iv;
   m.rung = emit_record_at(w, rungs, emit_times(w, l.iv, EMIT_RUNG_ENTRIES));
   m.rows = emit_record_number(w, m.rung, EMIT_RUNG_ROWS);
+  LLVMBasicBlockRef next = emit_if_begin(w, may_have_blocks(&m));
   write_columns(&m);
+  emit_if_end(w, next);
   emit_loop_end(w, &l, NULL);
   LLVMBuildRetVoid(w->builder);
 }
@@ -206,9 +237,9 @@ static void write_step(const emit_ir *w, LLVMValueRef record, LLVMValueRef step)
                outside = divide(s, &second, EMIT_LADDER_SECOND);
   LLVMValueRef group = outside, batch = divide(s, &group, EMIT_LADDER_GROUPS);
   LLVMValueRef rows_first = emit_icmp(w, LLVMIntNE, entry_of(s, EMIT_LADDER_ROWS_FIRST), emit_i64(w, 0));
-  LLVMValueRef row_blocks = entry_of(s, EMIT_LADDER_ROW_BLOCKS);
-  LLVMValueRef from = emit_mul(w, emit_select(w, rows_first, first, second), row_blocks);
-  LLVMValueRef to = emit_lesser(w, emit_add(w, from, row_blocks), entry_of(s, EMIT_LADDER_BLOCKS));
+  LLVMValueRef blocks = entry_of(s, EMIT_LADDER_ROW_BLOCKS);
+  LLVMValueRef from = emit_mul(w, emit_select(w, rows_first, first, second), blocks);
+  LLVMValueRef to = emit_lesser(w, emit_add(w, from, blocks), entry_of(s, EMIT_LADDER_BLOCKS));
   LLVMValueRef a = emit_record_pointer(w, s->record, EMIT_LADDER_A),
                b = emit_record_pointer(w, s->record, EMIT_LADDER_B);
   LLVMValueRef in_b = emit_add(w, emit_mul(w, outside, entry_of(s, EMIT_LADDER_PANELS)),

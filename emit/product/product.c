@@ -416,6 +416,13 @@ static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *
   p->fetch_lines = dim_is_const(emit_product_sums(t, p)) ? choose_fetch(p, rows, options->cache_bytes) : 0;
 }
 
+/* Returns the estimated nanoseconds in which `rows` rows are multiplied by n elements of B: those of the
+ * multiplications, and those in which B is loaded from a cache, which matter if there are few rows. */
+static double cost_of(const emit_product *p, double rows, double n) {
+  const double multiplication = 0.25, load = 0.4; /* of a vector */
+  return n / (double)p->lanes * (rows * multiplication + load);
+}
+
 /* Sets p->steps, the bounds of the grid's steps, for a product whose extents are not all constants.  The part of A that
  * a step reads fits in the second-level cache.  If B does not fit there, it is read again for each step along the rows,
  * so steps then have more rows; their part of A stays in the last-level cache. */
@@ -425,8 +432,10 @@ static void bound_steps(dim_table *t, emit_product *p, const emit_product_option
   bool b_fits = (double)columns * (double)sum_bytes <= (double)options->cache_bytes / 2;
   int64_t a_bytes = b_fits ? options->cache_bytes / 2 : options->cache_bytes * 2;
   int64_t most_columns = ceil_div(columns, p->lanes * p->tile_vectors);
+  const double least_nanoseconds = 500;
+  double rows = fmin(likely_count(t, p->n_rows, p->rows), (double)p->tile_rows);
   p->steps.wanted = wanted_steps(options);
-  p->steps.most_column_steps = (int64_t)fmax(fmin(row / least_work, (double)most_columns), 1);
+  p->steps.most_column_steps = (int64_t)fmax(fmin(cost_of(p, rows, row) / least_nanoseconds, (double)most_columns), 1);
   p->steps.most_row_blocks = max_i64(a_bytes / (p->tile_rows * sum_bytes), 1);
   int64_t least = (int64_t)(2 * least_work / fmax(row * (double)p->tile_rows, 1)) + 1;
   p->steps.least_row_blocks = min_i64(least, p->steps.most_row_blocks);
@@ -519,7 +528,9 @@ void emit_product_choose_like(emit_product *p, const emit_product *chosen) {
 /* --- costs, grid and dynamic M --- */
 
 double emit_product_cost(dim_table *t, const emit_product *p) {
-  return emit_product_size(t, p) / (double)p->lanes * 0.25;
+  double outside = likely_count(t, p->n_batch, p->batch) * (double)p->group.n;
+  double b = emit_likely_size(t, p->columns) * likely_count(t, p->n_sums, p->sums);
+  return outside * cost_of(p, likely_count(t, p->n_rows, p->rows), b);
 }
 
 dim emit_product_outside(dim_table *t, const emit_product *p) {

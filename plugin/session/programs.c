@@ -491,8 +491,7 @@ static status make_bound(session_program *general, rt_binding *b, session_progra
 static status bind_one(session *s, session_program *general, const shape *shapes, session_program **out,
                        status *refused) {
   rt_binding *b = NULL;
-  const bool logs = session_logs(s, SESSION_LOG_DEBUG);
-  double start = logs ? clock_seconds() : 0;
+  double start = clock_seconds();
   status failed = general->elsewhere ? check_sizes(general->program, shapes) : rt_bind(general->executable, shapes, &b);
   if (failed && status_get_subject(failed) == STATUS_ABOUT_SHAPE) {
     session_log(s, SESSION_LOG_DEBUG, "another program is needed: %s", status_message(failed));
@@ -506,9 +505,7 @@ static status bind_one(session *s, session_program *general, const shape *shapes
     rt_binding_destroy(b);
     return failed;
   }
-  if (logs) {
-    session_log(s, SESSION_LOG_DEBUG, "bound to other sizes in %.0f microseconds", 1e6 * (clock_seconds() - start));
-  }
+  session_log(s, SESSION_LOG_DEBUG, "bound to other sizes in %.0f microseconds", 1e6 * (clock_seconds() - start));
   return NULL;
 }
 

@@ -4,6 +4,7 @@
 #include <math.h>
 #include <string.h>
 
+#include "emit/element/window.h"
 #include "emit/llvm/math.h"
 #include "hlo/analysis/queries.h"
 
@@ -400,13 +401,21 @@ static bool prefers_row_loop(walk *w, hlo_value v) {
   return false;
 }
 
-/* Returns true if v, or a value that it reads at the same position, is a reduction that does not reduce the innermost
- * dimension, so that each lane has its own sum. */
+/* Returns true if i reduces elements of its operand, but none that differ in the innermost position only, so that each
+ * lane has its own sum.  Of windows this is said only where there is a loop over each, whose time several vectors
+ * share; loops that are unrolled became slower by a tenth with several. */
+static bool reduces_columns(const emit_element *e, const hlo_instr *i) {
+  bool windows = i->op == HLO_REDUCE_WINDOW && i->shapes[0].rank > 1 && emit_has_short_windows(e->w);
+  return windows ? hlo_ints(i, HLO_ATTR_WINDOW)[i->shapes[0].rank - 1] == 1
+                 : i->op == HLO_REDUCE && !emit_reduces_rows(i);
+}
+
+/* Returns true if v, or a value that it reads at the same position, is such a reduction. */
 static bool sums_columns(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return false;
   }
-  bool found = v.def->op == HLO_REDUCE && !emit_reduces_rows(v.def);
+  bool found = reduces_columns(w->e, v.def);
   for (uint32_t k = 0; !found && keeps_order(v.def) && k < v.def->n_operands; k++) {
     found = sums_columns(w, v.def->operands[k]);
   }

@@ -4,7 +4,7 @@ import itertools
 import numpy as np
 from onnx import TensorProto, helper
 
-from runtime_cases import F16, F32, MICROSOFT, floats, ints, rng
+from runtime_cases import BF16, F16, F32, MICROSOFT, bfloat16, floats, ints, rng
 
 HEADS, KV_HEADS = 4, 2
 
@@ -231,3 +231,29 @@ def write_rotary(w):
         w.add("RotaryEmbedding", [[floats(2, s, 64), np.array([4]), *tables] for s in (3, 5)], [F32], attributes, constants=[2, 3])
     half = [x.astype(np.float16) for x in (floats(2, 3, 64), *tables)]
     w.add("RotaryEmbedding", [[half[0], np.array([1]), *half[1:]]], [F16])
+
+
+def write_rotary_of_three_positions(w):
+    def tables(rows, half, dtype=np.float32):
+        return [floats(rows, half, dtype=dtype) for _ in range(2)]
+
+    def inputs(batch, steps, hidden, given, heads=None):
+        dims = (batch, steps, hidden) if heads is None else (batch, heads, steps, hidden)
+        return [floats(*dims, dtype=given[0].dtype), ints(0, len(given[0]), 3, batch, steps, dtype=np.int64), *given]
+
+    for interleaved, layout in itertools.product((0, 1), repeat=2):
+        attributes = {"interleaved": interleaved, "mrope_layout": layout}
+        for sections in ((4, 2, 2), (2, 3, 3), (8, 0, 0), (0, 0, 8), (0, 8, 0), (1, 0, 7)):
+            given = tables(12, 8)
+            many = attributes | {"mrope_section": sections}
+            w.add("MRotaryEmbedding", [inputs(2, 3, 64, given), inputs(1, 5, 64, given)], [F32], many | {"num_heads": 4},
+                  constants=[2, 3])
+            w.add("MRotaryEmbedding", [inputs(2, 3, 16, tables(n, 8), heads=3) for n in (9, 4)], [F32], many)
+            w.add("MRotaryEmbedding", [inputs(2, 3, 72, given)], [F32], many | {"num_heads": 3, "rotary_embedding_dim": 16, "scale": 0.7})
+    for interleaved in (0, 1):
+        attributes = {"mrope_section": (2, 1, 1), "num_heads": 2, "interleaved": interleaved}
+        for kind, dtype in ((F16, np.float16), (F32, np.float32)):  # more steps than rows
+            w.add("MRotaryEmbedding", [inputs(2, 9, 16, tables(4, 4, dtype))], [kind], attributes | {"is_packed_batching": 1, "scale": 1.3})
+        w.add("MRotaryEmbedding", [inputs(2, 3, 16, tables(4, 4, bfloat16))], [BF16], attributes,
+              expected=w.in_f32("MRotaryEmbedding", attributes))
+    w.add("RotaryEmbedding", [[floats(1, 5, 16), ints(0, 3, 1, 5, dtype=np.int64), *tables(3, 8)]], [F32], {"is_packed_batching": 1})

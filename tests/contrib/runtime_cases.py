@@ -2,6 +2,7 @@
 differ are open in the model, and have one name where they have the same sizes in each set."""
 import os
 
+import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
@@ -10,6 +11,7 @@ from onnx import TensorProto, helper, numpy_helper
 MICROSOFT = "com.microsoft"
 onnxruntime.set_default_logger_severity(4)
 rng = np.random.default_rng(7)
+BF16, bfloat16 = TensorProto.BFLOAT16, ml_dtypes.bfloat16
 F32, F16, S32, U8, S8 = TensorProto.FLOAT, TensorProto.FLOAT16, TensorProto.INT32, TensorProto.UINT8, TensorProto.INT8
 
 
@@ -34,6 +36,14 @@ class Writer:
         out = [helper.make_tensor_value_info(n, t, None) for n, t in zip(wanted, kinds)]
         node = helper.make_node(op, names, wanted, domain=domain, **(attributes or {}))
         return self._session([node], info, out).run(None, {n: x for n, x in zip(names, inputs) if n})
+
+    def in_f32(self, op, attributes=None):
+        """A function for `expected`: ONNX Runtime's result, which is one array, of the inputs converted to f32, rounded to the type
+        of the first of them.  ONNX Runtime has few operators for bf16."""
+        def result(*inputs):
+            wide = [x.astype(np.float32) if x is not None and x.dtype == inputs[0].dtype else x for x in inputs]
+            return [self.run(op, wide, [F32], attributes)[0].astype(inputs[0].dtype)]
+        return result
 
     @staticmethod
     def _model(nodes, info, out, initializers=(), opset=17):

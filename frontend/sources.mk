@@ -51,6 +51,7 @@ frontend_sources = \
 	frontend/ops/contrib/recurrent.c \
 	frontend/ops/contrib/rotary.c \
 	frontend/ops/contrib/standard.c \
+	frontend/ops/contrib/text.c \
 	frontend/ops/control/control.c \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \

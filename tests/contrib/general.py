@@ -110,3 +110,32 @@ def write_matmul_bnb4(w):
         w.add("MatMulBnb4", [[floats(*d, k)] + weights for d in ((2, 3), (1, 9))], [F32], attributes, constants=[1, 2])
         w.add("MatMulBnb4", [[floats(3, n)] + weights], [F32], attributes | {"transB": 0}, constants=[1, 2],
               expected=lambda x, *rest, given=(weights, k, n, attributes): untransposed(x, *given))
+
+
+def write_ngrams(w):
+    for size in (1, 2, 3, 5):
+        sets = [[ints(0, 3, b, s, dtype=np.int64), floats(b, 7)] for b, s in ((3, 20), (2, 9), (1, 40))]
+        sets[0][1][:, :2] = np.nan, np.inf
+        w.add("NGramRepeatBlock", sets, [F32], {"ngram_size": size})
+    for size, steps in ((1, 0), (3, 2), (4, 3), (3, 3), (7, 1)):
+        w.add("NGramRepeatBlock", [[np.full((2, steps), 1), floats(2, 4)]], [F32], {"ngram_size": size})
+    beyond = [np.array([[1, 2, 3, 900, 1, 2]]), floats(1, 5)]  # only tokens that are blocked must have a score
+    w.add("NGramRepeatBlock", [beyond], [F32], {"ngram_size": 3})
+
+
+def write_word_embeddings(w):
+    """ONNX Runtime leaves the embedding of a word without characters undefined, so all words here begin with one."""
+    def words(count, length, window):
+        x = ints(0, 9, count, length)
+        x[:, 0] = rng.integers(1, 9, count)
+        x[0, 1:] = 0
+        x[0, window:] = -7  # characters that are not looked up may be anything
+        return x
+
+    for length, window, size in ((5, 2, 3), (4, 4, 2), (6, 1, 4), (2, 2, 1)):
+        weights = [floats(4, 1, window, size), floats(4), floats(9, size)]
+        attributes = {"embedding_size": 4, "conv_window_size": window, "char_embedding_size": size} if size > 2 else {}
+        w.add("WordConvEmbedding", [[words(n, length, window)] + weights for n in (3, 7)], [F32], attributes, constants=[1, 2, 3])
+    blank = [np.array([[0, 1, 2], [3, 0, 0]], np.int32), np.full((2, 1, 2, 1), 0.5, np.float32), np.ones(2, np.float32),
+             np.arange(4, dtype=np.float32).reshape(4, 1)]
+    w.add("WordConvEmbedding", [blank], [F32], expected=lambda *x: [np.tanh([[0, 0], [2.5, 2.5]]).astype(np.float32)])

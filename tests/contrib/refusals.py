@@ -34,12 +34,12 @@ def bits(more=(), **attributes):
 
 
 def three(**attributes):
-    inputs = [of(1, 2, 16), of(3, 1, 2, like=np.zeros(1, np.int64)), of(4, 4), of(4, 4)]
+    inputs = [of(1, 2, 16), of(3, 1, 2, like=LONG), of(4, 4), of(4, 4)]
     return "MRotaryEmbedding", inputs, 1, {"num_heads": 2} | attributes
 
 
 def table(**attributes):
-    inputs = [of(6, 16, like=BYTES), of(2, like=np.zeros(1, np.int64)), of(6, 2)]
+    inputs = [of(6, 16, like=BYTES), of(2, like=LONG), of(6, 2)]
     return "GatherBlockQuantized", inputs, 1, {"block_size": 16} | attributes
 
 
@@ -47,7 +47,7 @@ def experts(**attributes):
     return "MoE", [of(3, 4), of(3, 2), of(2, 6, 4), None, of(2, 4, 6)], 1, attributes
 
 
-BYTES = np.zeros(3, np.uint8)
+BYTES, LONG = np.zeros(3, np.uint8), np.zeros(1, np.int64)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
 CASES = [
@@ -71,13 +71,18 @@ CASES = [
     (("MultiHeadAttention", MANY, 4, {"num_heads": 4}), "output 3 ('y3') is not supported"),
     (("Attention", [of(1, 2, 4), of(4, 24)], 1, {"num_heads": 2, "do_rotary": 1}), "do_rotary is not supported"),
     (("Attention", [of(1, 2, 4), of(4, 24), None, of(1, 1, 8, 8, like=S32)], 1, {"num_heads": 2}), "a mask of this rank"),
-    (("RotaryEmbedding", [of(1, 2, 8), of(1, like=np.zeros(1, np.int64)), of(4, 4), of(4, 4)], 1, {"scale": 2.0}), "scale other than 1"),
+    (("RotaryEmbedding", [of(1, 2, 8), of(1, like=LONG), of(4, 4), of(4, 4)], 1, {"scale": 2.0}), "scale other than 1"),
     (three(mrope_section=[2, 1, 2]), "has the number 2; its numbers must be at least 0 and have the sum 4"),
     (three(mrope_section=[2, 1, 0]), "the sum of mrope_section is 3; it must be 4"),
     (three(mrope_section=[2, 2]), "mrope_section has 2 numbers; there must be 3"),
     (three(), "attribute mrope_section is missing"),
     (three(mrope_section=[2, 1, 1], mrope_layout=2), "mrope_layout"),
-    (with_inputs(three(mrope_section=[2, 1, 1]), {1: of(1, 2, like=np.zeros(1, np.int64))}), "position_ids is s64[1,2]"),
+    (with_inputs(three(mrope_section=[2, 1, 1]), {1: of(1, 2, like=LONG)}), "position_ids is s64[1,2]"),
+    (("NGramRepeatBlock", [of(1, 2, like=LONG), of(1, 5)], 1, {"ngram_size": 0}), "ngram_size"),
+    (("NGramRepeatBlock", [of(1, 2, like=LONG), of(2, 5)], 1, {"ngram_size": 2}), "scores is f32[2,5]"),
+    (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 2, 5), of(4), of(9, 5)], 1, {"embedding_size": 5}), "embedding_size is 5"),
+    (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 5, 5), of(4), of(9, 5)], 1, {}), "shorter than the window of 5"),
+    (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 2, 5), of(4), of(9, 6)], 1, {}), "C is f32[9,6]"),
     (bits([None, of(32, like=S32)]), "input g_idx is given"),
     (bits(bits=3), "weights of 3 bits are not supported"),
     (bits(weight_prepacked=1), "weight_prepacked is not supported"),

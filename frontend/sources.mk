@@ -41,6 +41,7 @@ frontend_sources = \
 	frontend/ops/contrib/gather_block_quantized.c \
 	frontend/ops/contrib/general.c \
 	frontend/ops/contrib/group_query_attention.c \
+	frontend/ops/contrib/hyper_connection.c \
 	frontend/ops/contrib/image.c \
 	frontend/ops/contrib/linear_attention.c \
 	frontend/ops/contrib/matmul_bnb4.c \

@@ -3,7 +3,7 @@ import itertools
 
 import numpy as np
 
-from runtime_cases import F16, F32, S32, floats, ints
+from runtime_cases import BF16, F16, F32, S32, bfloat16, floats, ints
 
 
 def write_activations(w):
@@ -12,6 +12,12 @@ def write_activations(w):
         w.add(op, [[3 * floats(2, 5, 8)] + bias, [3 * floats(3, 1, 8)] + bias], [F32], constants=[1] if biased else [])
     w.add("QuickGelu", [[3 * floats(7)]], [F32], {"alpha": 0.5})
     w.add("FastGelu", [[floats(3, 8, dtype=np.float16), floats(8, dtype=np.float16)]], [F16])
+    for kind, dtype in ((F32, np.float32), (F16, np.float16), (BF16, bfloat16)):
+        x = [3 * floats(n, 9) for n in (4, 7)]
+        x[0][0, :4] = np.inf, -np.inf, np.nan, -90
+        w.add("ScaledSiLU", [[v.astype(dtype)] for v in x], [kind], {"alpha": 0.7})
+        for scale in (np.float32, np.float16, bfloat16):
+            w.add("ScaledSiLU", [[v.astype(dtype), np.array(1.3).astype(scale)] for v in x], [kind], {"alpha": 9.0})
 
 
 def write_products(w):

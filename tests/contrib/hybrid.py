@@ -4,7 +4,7 @@ import os
 
 import numpy as np
 
-from runtime_cases import F16, F32, floats, ints, rng
+from runtime_cases import BF16, F16, F32, bfloat16, floats, ints, rng
 
 
 def write_linear_attention(w):
@@ -98,3 +98,26 @@ def write_quantised_experts(w):
     for normalize in (0, 1):
         sets = [tokens(t) + weights + [None, rng.random((t, EXPERTS)).astype("f")] for t in (5, 1)]
         w.add("QMoE", sets, [F32], attributes | {"normalize_routing_weights": normalize}, constants=[*range(2, 8), 11, 12])
+
+
+def write_hyper_connections(w):
+    types = ((F32, np.float32), (F16, np.float16), (BF16, bfloat16))
+    for (kind, dtype), other, flat in itertools.product(types, (np.float32, np.float16, bfloat16), (False, True)):
+        def streams(*prefix, flat=flat, dtype=dtype):
+            x = floats(*prefix, 3, 4).astype(dtype)
+            return x.reshape(*prefix, 12) if flat else x
+        attributes = {"num_branches": 3} if flat else {}
+        for scale in ((4,), (12,), (3, 4)):
+            sets = [[streams(n, 5), floats(*scale).astype(other)] for n in (2, 6)]
+            w.add("BranchwiseRMSNorm", sets, [kind], attributes | {"epsilon": 0.1}, constants=[1])
+        w.add("BranchwiseRMSNorm", [[streams()]], [kind], attributes)
+        for gates in ((3,), (3, 1), (3, 4)) + (((12,),) if flat else ()):
+            sets = [[streams(n, 5), floats(n, 5, *gates).astype(other)] for n in (2, 6)]
+            w.add("HyperConnectionPreMix", sets, [kind], attributes | {"reduction_scale": 0.3})
+            if gates != (12,):
+                sets = [[s[0], floats(len(s[0]), 5, 4).astype(dtype), s[1]] for s in sets]
+                w.add("HyperConnectionPostMix", sets, [kind], attributes)
+                w.add("HyperConnectionPostMix", [s + [floats(len(s[0]), 5, 3, 3).astype(other)] for s in sets], [kind], attributes)
+        w.add("HyperConnectionPreMix", [[streams(), floats(3).astype(other)]], [kind], attributes)
+        w.add("HyperConnectionPostMix", [[streams(), *(floats(*d).astype(other if k else dtype) for k, d in enumerate(((4,), (3,), (3, 3))))]],
+              [kind], attributes)

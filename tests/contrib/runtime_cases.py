@@ -1,5 +1,6 @@
 """Cases of one node whose expected values come from ONNX Runtime.  A case may have several sets of inputs; dimensions in which these
 differ are open in the model, and have one name where they have the same sizes in each set."""
+import copy
 import os
 
 import ml_dtypes
@@ -57,6 +58,22 @@ class Writer:
         options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
         return onnxruntime.InferenceSession(self._model(*parts).SerializeToString(), options, providers=["CPUExecutionProvider"])
 
+    def _results(self, nodes, info, out, initializers, opset, feeds):
+        """ONNX Runtime's results for each set of inputs.  numpy has no bf16, so such inputs and outputs are f32 in the model that
+        it runs, and casts make bf16 of them."""
+        before, after = [], []
+        info, out, nodes = ([*map(copy.deepcopy, x)] for x in (info, out, nodes))
+        for values, casts, to in ((info, before, BF16), (out, after, F32)):
+            for v in values:
+                if v.type.tensor_type.elem_type == BF16:
+                    v.type.tensor_type.elem_type = F32
+                    ends = (v.name + "_f32", v.name)
+                    casts.append(helper.make_node("Cast", [ends[to == F32]], [ends[to == BF16]], to=to))
+                    v.name += "_f32"
+        session = self._session(before + nodes + after, info, out, initializers, opset)
+        wide = [{n + "_f32" * (x.dtype == bfloat16): x.astype("f") if x.dtype == bfloat16 else x for n, x in f.items()} for f in feeds]
+        return [[y.astype(bfloat16) if o.name.endswith("_f32") else y for o, y in zip(out, session.run(None, f))] for f in wide]
+
     def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True, opset=17):
         """Writes a case of one node.  sets: lists of inputs, None for one that is left out; kinds: the outputs' element types, None for
         one that is left out; constants: the numbers of the inputs that are initializers; expected: a function that computes a set's
@@ -84,8 +101,7 @@ class Writer:
         initializers = [numpy_helper.from_array(sets[0][n], n) for n in sets[0] if n in constants]
         feeds = [{n: x for n, x in s.items() if n not in constants} for s in sets]
         if results is None:
-            session = self._session(nodes, info, out, initializers, opset)
-            results = [session.run(None, f) for f in feeds]
+            results = self._results(nodes, info, out, initializers, opset, feeds)
         self._save(name, self._model(nodes, info, out, initializers, opset), feeds, results, dims if one_program else {})
 
     def _save(self, stem, model, feeds, results, dims):

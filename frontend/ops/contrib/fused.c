@@ -36,6 +36,25 @@ status onnx_import_contrib_quick_gelu(onnx_node *n) {
   return NULL;
 }
 
+/* --- ScaledSiLU --- */
+
+/* Z * sigmoid(Z), where Z is X times one number: input 1, or the attribute.  Z, the sigmoid and the product are each
+ * rounded to the type of X. */
+status onnx_import_contrib_scaled_silu(onnx_node *n) {
+  hlo_builder *b = n->b;
+  dtype type = hlo_type(n->in[0]);
+  float alpha;
+  TRY(CONTRIB_ATTRIBUTES(n, "alpha"));
+  TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
+  TRY(onnx_need_dims(n, 1, "scale", 0, NULL));
+  hlo_value scale = onnx_has_in(n, 1) ? hlo_convert(b, n->in[1], DTYPE_F32) : hlo_scalar(b, DTYPE_F32, alpha);
+  hlo_value z = onnx_op_stretched(b, HLO_MUL, hlo_convert(b, n->in[0], DTYPE_F32), scale);
+  z = hlo_convert(b, z, type);
+  hlo_value gate = hlo_convert(b, hlo_unary(b, HLO_LOGISTIC, hlo_convert(b, z, DTYPE_F32)), type);
+  n->out[0] = hlo_binary(b, HLO_MUL, z, gate);
+  return NULL;
+}
+
 /* --- GatedAdd --- */
 
 /* X + Y * gate, where gate has one number for each row of Y.  As with Mul and Add, the product is rounded to the type

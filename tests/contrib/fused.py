@@ -39,6 +39,11 @@ def write_products(w):
         attributes |= {} if beta is None else {"activation_beta": beta}
         weights = [floats(5, 4), floats(5)]
         w.add("FusedGemm", [[floats(m, 4)] + weights for m in (3, 7)], [F32], attributes, constants=[1, 2])
+    for activation, more in (("Softsign", {}), ("Selu", {"activation_alpha": 1.2, "activation_gamma": 0.7}),
+                             ("ThresholdedRelu", {"activation_alpha": 0.3}), ("Celu", {"activation_alpha": 0.3}),
+                             ("ScaledTanh", {"activation_alpha": 0.3, "activation_beta": 0.6}),
+                             ("ParametricSoftplus", {"activation_alpha": 0.3, "activation_beta": 0.6})):
+        w.add("FusedGemm", [[floats(3, 4), floats(4, 5), floats(5)]], [F32], more | {"activation": activation})
     w.add("FusedGemm", [[floats(4, 3), floats(4, 5)]], [F32], {"activation": "Relu", "transA": 1})
     for activation, values in (("Relu", None), ("Tanh", None), ("Sigmoid", None), ("LeakyRelu", [0.2]), ("Clip", [-0.5, 1.0]),
                                ("HardSigmoid", [0.2, 0.4]), ("HardSwish", None), (None, None)):

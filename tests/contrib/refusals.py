@@ -55,6 +55,8 @@ CASES = [
     (("PagedAttention", [of(3)] * 5, 1, {}), "com.microsoft.PagedAttention: there is no such operator"),
     (("FusedMatMul", [of(4, 3), of(4)], 1, {"transA": 1}), "A is transposed"),
     (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "Gelu"}), "activation 'Gelu' is not supported"),
+    (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "Elu", "activation_alpha": 1.0, "activation_gamma": 1.0}),
+     "activation 'Elu' has no parameter activation_gamma"),
     (("FusedGemm", [of(2, 3), of(3, 4)], 1, {"activation": "LeakyRelu"}), "has 1 parameters, but 0 are given"),
     (("SkipLayerNormalization", [of(2, 3, 4), of(2, 5, 4), of(4)], 1, {}), "does not fit input"),
     (("SkipSimplifiedLayerNormalization", [of(2, 3, 4), of(2, 3, 4), of(4)], 2, {}), "output 1 ('y1') is not supported"),

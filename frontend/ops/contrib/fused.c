@@ -157,18 +157,33 @@ static status activate(onnx_node *n, const fused_activation *known, size_t n_kno
   return NULL;
 }
 
-/* The parameters of the activation are the attributes activation_alpha and activation_beta; alpha and beta are those of
- * Gemm. */
+/* The parameters of the activation are its attributes in the standard, with the prefix activation_; alpha and beta are
+ * those of Gemm. */
 status onnx_import_contrib_fused_gemm(onnx_node *n) {
-  static const fused_activation known[] = {{"Relu", 0},        {"Tanh", 0},     {"Sigmoid", 0}, {"LeakyRelu", 1},
-                                           {"HardSigmoid", 2}, {"Softplus", 0}, {"Elu", 1}};
-  static const char *const names[] = {"activation_alpha", "activation_beta"};
+  static const fused_activation known[] = {{"Relu", 0},
+                                           {"Tanh", 0},
+                                           {"Sigmoid", 0},
+                                           {"LeakyRelu", 1},
+                                           {"HardSigmoid", 2},
+                                           {"Softplus", 0},
+                                           {"Elu", 1},
+                                           {"Selu", 2},
+                                           {"Softsign", 0},
+                                           {"Celu", 1},
+                                           {"ScaledTanh", 2},
+                                           {"ThresholdedRelu", 1},
+                                           {"ParametricSoftplus", 2}};
   const char *name;
   double p[2] = {0};
   size_t n_given = 0;
-  TRY(CONTRIB_ATTRIBUTES(n, "alpha", "beta", "transA", "transB", "activation", "activation_alpha", "activation_beta"));
+  TRY(CONTRIB_ATTRIBUTES(n, "alpha", "beta", "transA", "transB", "activation", "activation_alpha", "activation_beta",
+                         "activation_gamma"));
   TRY(onnx_attr_required(n->proto, "activation"));
   TRY(onnx_attr_string(n->arena, n->proto, "activation", "", &name));
+  bool selu = strcmp(name, "Selu") == 0; /* has alpha and gamma */
+  const char *names[] = {"activation_alpha", selu ? "activation_gamma" : "activation_beta"};
+  const char *other = selu ? "activation_beta" : "activation_gamma";
+  CHECK_THAT(!onnx_attr_has(n->proto, other), STATUS_INVALID_MODEL, "activation '%s' has no parameter %s", name, other);
   for (size_t k = 0; k < 2; k++) {
     float v;
     TRY(onnx_attr_float(n->proto, names[k], 0, &v));

@@ -121,3 +121,16 @@ def write_hyper_connections(w):
         w.add("HyperConnectionPreMix", [[streams(), floats(3).astype(other)]], [kind], attributes)
         w.add("HyperConnectionPostMix", [[streams(), *(floats(*d).astype(other if k else dtype) for k, d in enumerate(((4,), (3,), (3, 3))))]],
               [kind], attributes)
+
+
+def write_engram_gates(w):
+    for kind, dtype in ((F32, np.float32), (F16, np.float16)):
+        scales = [floats(3, 4).astype(dtype) for _ in range(3)]
+        for count, outputs in ((2, 1), (3, 1), (3, 2)):
+            def inputs(batch, steps, scales=scales[:count], dtype=dtype):
+                return [floats(*d).astype(dtype) for d in ((batch, steps, 3, 4), (batch, steps, 3, 4), (batch, steps, 4))] + scales
+            sets = [inputs(2, 3), inputs(1, 5)]
+            sets[0][0][0] = 0  # the sign of 0
+            w.add("EngramGate", sets, [kind] * outputs, {"epsilon": 0.1} if count == 2 else {}, constants=[3, 4, 5])
+    attributes = {"epsilon": 0.01}
+    w.add("EngramGate", [[x.astype(bfloat16) for x in inputs(2, 3)]], [BF16], attributes, expected=w.in_f32("EngramGate", attributes))

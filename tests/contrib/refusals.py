@@ -89,6 +89,8 @@ CASES = [
     (("HyperConnectionPreMix", [of(2, 6), of(6)], 1, {}), "pre_mix is f32[6]"),
     (("HyperConnectionPostMix", [of(2, 6), of(6), of(6), of(2, 2)], 1, {"num_branches": 2}), "block_output is f32[6]"),
     (("HyperConnectionPostMix", [of(2, 6), of(6), of(2), of(6, 6)], 1, {}), "stream_mix is f32[6,6]"),
+    (("EngramGate", [of(1, 2, 3, 4), of(1, 2, 3, 4), of(1, 2, 4), of(3, 4), of(3, 4)], 2, {}), "input conv_norm_scale is missing"),
+    (("EngramGate", [of(1, 2, 3, 4), of(1, 2, 3, 4), of(1, 2, 3), of(3, 4), of(3, 4)], 1, {}), "value is f32[1,2,3]"),
     (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 2, 5), of(4), of(9, 5)], 1, {"embedding_size": 5}), "embedding_size is 5"),
     (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 5, 5), of(4), of(9, 5)], 1, {}), "shorter than the window of 5"),
     (("WordConvEmbedding", [of(2, 3, like=S32), of(4, 1, 2, 5), of(4), of(9, 6)], 1, {}), "C is f32[9,6]"),

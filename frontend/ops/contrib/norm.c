@@ -1,5 +1,6 @@
 /* norm.c - the importers of layer and RMS normalisation with a sum or with embeddings before it. */
 #include <inttypes.h>
+#include <math.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -104,6 +105,50 @@ status onnx_import_contrib_gated_rms_norm(onnx_node *n) {
   hlo_value gate = onnx_widen(b, n->in[GATE]);
   gate = activation == 2 ? hlo_unary(b, HLO_LOGISTIC, gate) : onnx_swish(b, gate, 1);
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, y, gate), (dtype)s.type);
+  return NULL;
+}
+
+/* --- EngramGate --- */
+
+/* Returns the gates, [B,S,G,1] in f32: sigmoid of the signed square root of the product of normalised keys and queries,
+ * x and y, which have `hidden` elements. */
+static hlo_value engram_gates(hlo_builder *b, hlo_value x, hlo_value y, int64_t hidden) {
+  static const int64_t last = 3;
+  hlo_value dot = onnx_reduce_keep(b, hlo_binary(b, HLO_MUL, x, y), HLO_REDUCE_ADD, 1, &last);
+  dot = onnx_times(b, dot, 1 / sqrt((double)hidden));
+  hlo_value size = onnx_binary_scalar(b, HLO_MAX, hlo_unary(b, HLO_ABS, dot), 1e-6);
+  size = hlo_binary(b, HLO_MUL, hlo_unary(b, HLO_SIGN, dot), hlo_unary(b, HLO_SQRT, size));
+  return hlo_unary(b, HLO_LOGISTIC, size);
+}
+
+/* Multiplies the value, [B,S,H], by the gate of each of the G streams of keys and queries, [B,S,G,H]. */
+status onnx_import_contrib_engram_gate(onnx_node *n) {
+  enum { KEY, QUERY, VALUE, KEY_SCALE, QUERY_SCALE, CONV_SCALE };
+  static const char *const scales[] = {"key_norm_scale", "query_norm_scale", "conv_norm_scale"};
+  hlo_builder *b = n->b;
+  row_norm r = {.axis = 3};
+  int64_t hidden;
+  TRY(CONTRIB_ATTRIBUTES(n, "epsilon"));
+  TRY(onnx_attr_float(n->proto, "epsilon", 1e-5f, &r.epsilon));
+  TRY(onnx_need_rank(n, KEY, "key", 4, 4));
+  const shape s = *onnx_in_shape(n, KEY);
+  TRY(onnx_const_dim(n, s.dims[3], "the last dimension of key", &hidden));
+  TRY(onnx_need_dims(n, QUERY, "query", 4, s.dims));
+  TRY(onnx_need_dims(n, VALUE, "value", 3, (dim[]){s.dims[0], s.dims[1], s.dims[3]}));
+  for (uint32_t k = KEY_SCALE; k <= CONV_SCALE; k++) {
+    TRY(onnx_need_dims(n, k, scales[k - KEY_SCALE], 2, s.dims + 2));
+  }
+  r.x = onnx_widen(b, n->in[KEY]);
+  hlo_value key = normalize(b, &r, n->in[KEY_SCALE], (hlo_value){0});
+  r.x = onnx_widen(b, n->in[QUERY]);
+  hlo_value query = normalize(b, &r, n->in[QUERY_SCALE], (hlo_value){0});
+  hlo_value gates = hlo_broadcast_to(b, engram_gates(b, key, query, hidden), &s);
+  r.x = onnx_op_stretched(b, HLO_MUL, gates, onnx_insert_dim(b, onnx_widen(b, n->in[VALUE]), 2));
+  n->out[0] = hlo_convert(b, r.x, (dtype)s.type);
+  if (onnx_has_out(n, 1)) {
+    TRY(contrib_need_input(n, CONV_SCALE, scales[2]));
+    n->out[1] = hlo_convert(b, normalize(b, &r, n->in[CONV_SCALE], (hlo_value){0}), (dtype)s.type);
+  }
   return NULL;
 }
 

@@ -43,13 +43,15 @@ static int64_t ceil_padding(dim_table *t, const onnx_window *w, int k, dim in) {
 }
 
 /* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
- * stride in a dimension of constant extent. */
+ * stride, if the window starts within the input or the padding before it. */
 static status window_fits(const onnx_node *n, const onnx_window *w, const dim *in, bool ceil_mode) {
+  dim_table *t = onnx_dims(n);
   dim enough[SHAPE_MAX_RANK];
   for (int k = 0; k < w->n; k++) {
-    int64_t extent = onnx_window_extent(w, k), padded = in[k] + w->low[k] + w->high[k];
-    bool starts = dim_is_const(in[k]) && ceil_mode && in[k] + w->low[k] > 0 && extent - padded < w->strides[k];
-    enough[k] = starts && extent > in[k] ? extent : in[k];
+    int64_t more = w->strides[k] - 1;
+    bool starts = ceil_mode && dim_at_most(t, 1, dim_add_const(t, in[k], w->low[k])) &&
+                  dim_at_most(t, 0, dim_signed_add(t, room_of(t, w, k, in[k]), more));
+    enough[k] = starts ? dim_add_const(t, in[k], more) : in[k];
   }
   return onnx_window_fits(n, w, enough);
 }

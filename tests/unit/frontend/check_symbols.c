@@ -178,6 +178,26 @@ START_TEST(many_taps_take_any_batch) {
 }
 END_TEST
 
+/* With ceil_mode a program for larger sizes serves those at which the kernel exceeds the input. */
+START_TEST(windows_may_exceed_the_input) {
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  add_input(m, "x", "f32[0,0,0]:");
+  graph_node(memory, m->graph, "AveragePool", "x", "y");
+  case_attributes(memory, m->graph->node[0], "kernel_shape=[4] strides=[3] pads=[1,0] ceil_mode=1");
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  bool complete;
+  onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 3, (dim[]){1, 2, 9})};
+  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  for (dim n = 1; n < 9; n++) {
+    at.shape.dims[2] = n;
+    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
+    ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+  }
+}
+END_TEST
+
 /* Operators that accept inputs all of whose sizes are symbols.  Equations between sizes are what the operator itself
  * requires, in the order in which they are found; dimension k of input number i is ini.k. node_case.h tests what they
  * compute. */
@@ -397,6 +417,7 @@ int main(void) {
   tcase_add_test(all, a_model_has_a_dimension_called_like_a_multiple);
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
+  tcase_add_test(all, windows_may_exceed_the_input);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
   tcase_add_test(all, no_sizes_can_be_assumed);
   tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);

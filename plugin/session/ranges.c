@@ -1,4 +1,5 @@
 /* ranges.c - compiles programs ahead of time for the ranges of sizes of the options (session_options.ranges). */
+#include <inttypes.h>
 #include <string.h>
 
 #include "plugin/session/internal.h"
@@ -9,16 +10,30 @@
  * further range.  Programs are compiled until all corners are served. */
 enum { MOST_RANGES = 4 };
 
-/* Sets the sizes of the dimensions that have ranges.  Bit k of `corner` says which size range k gives, if it is one of
- * the first MOST_RANGES: the least if the bit is set, otherwise the largest. */
+/* Returns the size that range k gives.  Bit k of `corner` says which one it is, if it is one of the first MOST_RANGES:
+ * the least if the bit is set, otherwise the largest. */
+static int64_t size_at(const session *s, int64_t k, uint32_t corner) {
+  const dim_range *r = &s->options.ranges[k];
+  return k < MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
+}
+
+/* Sets the sizes of the dimensions that have ranges. */
 static void move_to_corner(const session *s, const model_value *v, uint32_t corner, shape *x) {
   for (int d = 0; d < x->rank; d++) {
     const dim_range *r = session_range_of(s, v, d);
     if (r) {
-      int64_t k = r - s->options.ranges;
-      x->dims[d] = k < MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
+      x->dims[d] = size_at(s, r - s->options.ranges, corner);
     }
   }
+}
+
+/* Adds to the error of a model that is invalid at a corner which sizes these are. */
+static status name_corner(const session *s, uint32_t corner, status failed, arena *a) {
+  const char *text = "";
+  for (uint32_t k = 0; k < s->options.n_ranges; k++) {
+    text = arena_printf(a, "%s%s%s = %" PRId64, text, k ? ", " : "", s->options.ranges[k].name, size_at(s, k, corner));
+  }
+  return status_suffix(failed, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE, "the ranges have the sizes %s", text);
 }
 
 /* Returns the definition by which the program is only for one size of a dimension; NULL if there is none. */
@@ -77,7 +92,7 @@ static status compile_corner(session *s, const session_inputs *told, uint32_t co
   inputs.values = values;
   status failed = session_compile(s, &inputs, &c);
   if (failed && status_get_code(failed) == STATUS_INVALID_MODEL) { /* perhaps since the model pins a size */
-    return status_first(check_generals(s, a), failed);
+    return status_first(check_generals(s, a), name_corner(s, corner, failed, a));
   }
   TRY(failed);
   bool serves = c->general;

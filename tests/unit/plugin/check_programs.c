@@ -344,6 +344,11 @@ START_TEST(wrong_ranges) {
                  "no program serves the whole range of n: n = 4 (plus: Add)");
     session_close(s);
   }
+  write_sum("k"); /* which is right for the largest sizes */
+  s = open_ranges("ref", false, (dim_range[]){{"n", 2, 6}, {"k", 6, 6}}, 2);
+  ASSERT_FAILS(session_compile_ranges(s, &(session_inputs){0}, &c), STATUS_INVALID_ARGUMENT,
+               "the ranges have the sizes n = 2, k = 6");
+  session_close(s);
 }
 END_TEST
 

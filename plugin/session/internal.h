@@ -13,6 +13,11 @@
 #include "runtime/host/thread_pool.h"
 #include "runtime/program/weight_pool.h"
 
+/* A corner of the ranges (session_options.ranges) has the least or the largest size of each of the first
+ * SESSION_MOST_RANGES ranges, and the largest size of each further range.  Programs are compiled until all corners are
+ * served, for which each corner may have a program of its own. */
+enum { SESSION_MOST_RANGES = 4 };
+
 typedef struct compile_cache compile_cache;
 typedef struct specialisation specialisation;
 

@@ -402,9 +402,8 @@ uint32_t session_carried_in_place(const session *s, const rt_program *p) {
  *
  * A model with open sizes is compiled once for all sizes, and that program is bound to the sizes of each run
  * (runtime/exec/binding.h), which takes microseconds.  If a guard does not hold for some sizes, such as a batch of 1,
- * the model is compiled once more; a session keeps few such programs. */
-
-enum { MOST_GENERALS = 3 };
+ * the model is compiled once more; a session keeps few such programs, but one for each corner of its ranges. */
+enum { MOST_GENERALS = 3, MOST_CORNERS = 1 << SESSION_MOST_RANGES };
 
 bool session_has_open_sizes(const session *s, const session_inputs *told) {
   bool open = false;
@@ -427,7 +426,8 @@ bool session_allows_general(const session *s) {
 bool session_wants_general(const session *s, const session_inputs *inputs) {
   const session_inputs *told = s->options.keep_open ? inputs : &(session_inputs){0};
   bool open = s->meets_contents || s->options.n_ranges || session_has_open_sizes(s, told);
-  return open && s->n_generals < MOST_GENERALS && !s->exact_reason && session_allows_general(s);
+  return open && s->n_generals < (s->options.n_ranges ? MOST_CORNERS : MOST_GENERALS) && !s->exact_reason &&
+         session_allows_general(s);
 }
 
 void session_add_general(session *s, session_program *c) {

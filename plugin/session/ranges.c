@@ -6,15 +6,11 @@
 #include "runtime/host/stack.h"
 #include "runtime/program/size_text.h"
 
-/* A corner has the least or the largest size of each of the first MOST_RANGES ranges, and the largest size of each
- * further range.  Programs are compiled until all corners are served. */
-enum { MOST_RANGES = 4 };
-
-/* Returns the size that range k gives.  Bit k of `corner` says which one it is, if it is one of the first MOST_RANGES:
- * the least if the bit is set, otherwise the largest. */
+/* Returns the size that range k gives.  Bit k of `corner` says which one it is, if it is one of the first
+ * SESSION_MOST_RANGES: the least if the bit is set, otherwise the largest. */
 static int64_t size_at(const session *s, int64_t k, uint32_t corner) {
   const dim_range *r = &s->options.ranges[k];
-  return k < MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
+  return k < SESSION_MOST_RANGES && (corner >> k & 1) ? r->least : r->most;
 }
 
 /* Sets the sizes of the dimensions that have ranges. */
@@ -112,7 +108,7 @@ typedef struct corners {
 
 static status compile_corners(void *data) {
   corners *x = data;
-  uint32_t n = x->s->options.n_ranges < MOST_RANGES ? x->s->options.n_ranges : MOST_RANGES;
+  uint32_t n = x->s->options.n_ranges < SESSION_MOST_RANGES ? x->s->options.n_ranges : SESSION_MOST_RANGES;
   x->arena = arena_create(&x->s->budget);
   for (uint32_t corner = 0; x->s->options.n_ranges && corner < 1u << n; corner++) {
     TRY(compile_corner(x->s, x->inputs, corner, x->arena));

@@ -280,6 +280,36 @@ START_TEST(split_ranges) {
 }
 END_TEST
 
+static void set_ints(arena *a, Onnx__NodeProto *node, const char *name, int64_t *pair) {
+  Onnx__AttributeProto *t = add_attribute(a, node, name);
+  t->has_type = 1;
+  t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INTS;
+  t->n_ints = 2;
+  t->ints = pair;
+}
+
+/* Each corner of two ranges may need a program of its own, here since the padding depends on remainders. */
+START_TEST(every_corner_has_a_program) {
+  const session_program *c;
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  Onnx__NodeProto *pool = graph_node(a, m->graph, "MaxPool", "x", "y");
+  Onnx__AttributeProto *same = add_attribute(a, pool, "auto_pad");
+  same->has_type = same->has_s = 1;
+  same->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;
+  same->s = (ProtobufCBinaryData){.data = (uint8_t *)arena_strdup(a, "SAME_UPPER"), .len = strlen("SAME_UPPER")};
+  set_ints(a, pool, "kernel_shape", (int64_t[]){3, 3});
+  set_ints(a, pool, "strides", (int64_t[]){2, 2});
+  session_case_set_type(a, m->graph->input[0], 1, "1,1,n,k");
+  session_case_set_type(a, m->graph->output[0], 1, "1,1,o,p");
+  session_case_write(a, m);
+  session *s = open_ranges(backends[_i], false, (dim_range[]){{"n", 4, 7}, {"k", 4, 7}}, 2);
+  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
+  ck_assert_uint_eq(s->n_generals, 4);
+  session_close(s);
+}
+END_TEST
+
 /* Two dimensions of one name may have different sizes, as in ONNX Runtime.  The program for equal sizes serves only
  * equal sizes, and others serve the rest.  A size of the name in the options is for both dimensions, and so is a
  * range. */
@@ -397,6 +427,7 @@ int main(void) {
   tcase_add_loop_test(c, pins, 0, 2);
   tcase_add_test(c, all_pinned);
   tcase_add_loop_test(c, ranges, 0, 2);
+  tcase_add_loop_test(c, every_corner_has_a_program, 0, 2);
   tcase_add_loop_test(c, split_ranges, 0, 4);
   tcase_add_loop_test(c, one_name_for_two_sizes, 0, 2);
   tcase_add_test(c, wrong_ranges);

@@ -36,10 +36,13 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
 static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_at_most(t, a, b) == larger ? b : a; }
 
 /* HLO's division truncates towards zero, and that of dim.h rounds towards minus infinity; they agree if a is not
- * negative and b is positive.  If this is not so, or not known, the result is DIM_OVERFLOW. */
+ * negative and b is positive.  If b is not positive, or not known to be, the result is DIM_OVERFLOW. */
 static dim divide(dim_table *t, dim a, dim b, bool rest) {
-  if (!dim_at_most(t, 0, a) || !dim_at_most(t, 1, b)) {
+  if (!dim_at_most(t, 1, b)) {
     return DIM_OVERFLOW;
+  }
+  if (!dim_at_most(t, 0, a)) {
+    return dim_signed_sub(t, 0, divide(t, dim_signed_sub(t, 0, a), b, rest));
   }
   return rest ? dim_mod(t, a, b) : dim_floordiv(t, a, b);
 }

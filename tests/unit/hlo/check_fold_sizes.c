@@ -66,6 +66,11 @@ START_TEST(arithmetic) {
   expect(op(HLO_MUL, "n,n+1", "m,-1"), "m*n,-n-1");
   expect(op(HLO_DIV, "n,4*n", "4,4"), "n/4,n");
   expect(op(HLO_REM, "n,4*n", "4,4"), "n%4,0");
+  expect(op(HLO_DIV, "-9,m-n", "n,4"), "-9/n,m-(3*m+n)/4"); /* towards zero: -(9/n) and -((n-m)/4) */
+  expect(op(HLO_REM, "-9,m-n", "n,4"), "-9%n,-(3*m+n)%4");
+  int64_t value;
+  ck_assert(dim_hint(table, parse("-9/n"), &value) && value == -1);
+  ck_assert(dim_hint(table, parse("-(3*m+n)%7"), &value) && value == -5);
   expect(op(HLO_MAX, "n,3", "m,n"), "n,n");
   expect(op(HLO_MIN, "n,3", "m,n"), "m,3");
   expect(hlo_unary(&b, HLO_NEG, sizes("n,-3")), "-n,3");
@@ -124,10 +129,8 @@ START_TEST(narrow_integers_wrap) {
 }
 END_TEST
 
-/* A division of sizes whose sign is not known is not folded: it truncates, while divisions in expressions of
- * dimensions round down. */
 START_TEST(is_not_folded) {
-  ck_assert_int_eq(op(HLO_DIV, "m-n", "4").def->op, HLO_DIV);
+  ck_assert_int_eq(op(HLO_DIV, "n", "m-n").def->op, HLO_DIV);
   ck_assert_int_eq(op(HLO_AND, "n", "m").def->op, HLO_AND);
   hlo_value data = hlo_result(hlo_parameter(b.computation, shape_make(DTYPE_S64, 1, (dim[]){1})), 0);
   ck_assert_int_eq(hlo_binary(&b, HLO_ADD, sizes("n"), data).def->op, HLO_ADD);

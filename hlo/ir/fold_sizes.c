@@ -1,6 +1,7 @@
 /* fold_sizes.c - implements fold_sizes.h. */
 #include "hlo/ir/fold_sizes.h"
 
+#include <math.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -207,6 +208,117 @@ static int fold(const hlo_instr *i, dim_table *t, const known *x, dim *out) {
   }
 }
 
+/* --- numbers computed from sizes in floating point --- */
+
+/* The number over / under.  The value that the model computes is this number; or, if `rounded` is set, the float
+ * nearest to it, which has the same floor and ceiling (is_exact). */
+typedef struct fraction {
+  dim over;
+  int64_t under;
+  bool rounded;
+} fraction;
+
+/* Returns true if |over| is so small that a float of the type holds over / 2^k exactly.  Then a quotient over / c, with
+ * an integer c, is 1/c or more away from any integer that it is not equal to, which is more than rounding changes it.
+ * Adds a guard only if it returns true. */
+static bool is_exact(dim_table *t, dim over, dtype type) {
+  int64_t limit = type == DTYPE_F64 ? (int64_t)1 << 53 : 1 << 24, hint;
+  return dim_hint(t, over, &hint) && hint < limit && -hint < limit && dim_at_most(t, over, limit - 1) &&
+         dim_at_most(t, dim_signed_const(t, 1 - limit), over);
+}
+
+static bool constant_fraction(dim_table *t, double x, fraction *out) {
+  enum { MOST_BITS = 24 };
+  for (int k = 0; k < MOST_BITS && x != trunc(x); k++) {
+    x *= 2;
+    out->under *= 2;
+  }
+  out->over = fabs(x) < 0x1p53 && x == trunc(x) ? dim_signed_const(t, (int64_t)x) : DIM_OVERFLOW;
+  return out->over != DIM_OVERFLOW;
+}
+
+static bool combine(hlo_op op, dim_table *t, const fraction *a, const fraction *b, fraction *out) {
+  dim left = dim_signed_mul(t, a->over, b->under), right = dim_signed_mul(t, b->over, a->under);
+  int64_t divisor;
+  *out = (fraction){DIM_OVERFLOW, a->under * b->under, false};
+  switch (op) {
+    case HLO_ADD: out->over = dim_signed_add(t, left, right); break;
+    case HLO_SUB: out->over = dim_signed_sub(t, left, right); break;
+    case HLO_MUL: out->over = dim_signed_mul(t, a->over, b->over); break;
+    case HLO_MAX: *out = choose(t, left, right, true) == left ? *a : *b; break;
+    case HLO_MIN: *out = choose(t, left, right, false) == left ? *a : *b; break;
+    case HLO_DIV:
+      if (dim_signed_value(t, b->over, &divisor) && divisor > 0 && divisor < INT32_MAX && b->under == 1) {
+        *out = (fraction){a->over, a->under * divisor, (divisor & (divisor - 1)) != 0};
+      }
+      break;
+    default: break;
+  }
+  return true;
+}
+
+/* Reads element k of v, an array of floats that are computed from sizes, within `depth` operations. */
+static bool read_fraction(dim_table *t, hlo_value v, int64_t k, int depth, fraction *out) {
+  const hlo_instr *i = v.def;
+  dtype type = hlo_type(v);
+  fraction x[2];
+  *out = (fraction){0, 1, false};
+  if (hlo_literal(v)) {
+    return constant_fraction(t, literal_f64(hlo_literal(v), k), out);
+  }
+  if (i->op == HLO_SIZES) {
+    out->over = hlo_ints(i, HLO_ATTR_ELEMENTS)[k];
+    return true;
+  }
+  if (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE) {
+    bool one = shape_elements(hlo_shape(i->operands[0])) == 1;
+    return depth > 0 && read_fraction(t, i->operands[0], one ? 0 : k, depth - 1, out);
+  }
+  if (depth == 0 || hlo_info(i)->kind != HLO_ELEMENTWISE) {
+    return false;
+  }
+  if (i->op == HLO_ABS || i->op == HLO_SIGN) {
+    bool positive = read_fraction(t, i->operands[0], k, depth - 1, out) && dim_at_most(t, 1, out->over);
+    *out = i->op == HLO_SIGN ? (fraction){1, 1, false} : *out;
+    return positive;
+  }
+  if (i->n_operands != 2) {
+    return false;
+  }
+  for (int j = 0; j < 2; j++) {
+    if (!read_fraction(t, i->operands[j], k, depth - 1, &x[j]) || x[j].rounded || x[j].under > 1 << 24) {
+      return false;
+    }
+  }
+  return combine(i->op, t, &x[0], &x[1], out) && is_exact(t, out->over, type);
+}
+
+/* Folds the floor, the ceiling or the conversion to integers of floats that are computed from sizes. */
+static int fold_fractions(const hlo_instr *i, dim_table *t, dim *out) {
+  enum { DEPTH = 8 };
+  dtype from = hlo_type(i->operands[0]), to = (dtype)i->shapes[0].type;
+  const shape *s = i->shapes;
+  bool converts = i->op == HLO_CONVERT && (to == DTYPE_S64 || to == DTYPE_S32);
+  if (hlo_literal(i->operands[0]) || !(i->op == HLO_FLOOR || i->op == HLO_CEIL || converts) ||
+      !(from == DTYPE_F32 || from == DTYPE_F64) || s->rank > 1 || !shape_is_static(s) ||
+      shape_elements(s) > HLO_MAX_SIZES) {
+    return -1;
+  }
+  int n = (int)shape_elements(s);
+  for (int k = 0; k < n; k++) {
+    fraction x;
+    if (!read_fraction(t, i->operands[0], k, DEPTH, &x) || !dim_at_most(t, 0, x.over)) {
+      return -1;
+    }
+    dim d = i->op == HLO_CEIL ? dim_ceildiv(t, x.over, x.under) : dim_floordiv(t, x.over, x.under);
+    out[k] = converts ? convert(t, d, to) : d;
+    if (out[k] == DIM_OVERFLOW) {
+      return -1;
+    }
+  }
+  return n;
+}
+
 /* Returns true if i has one result, which is a short list, and an operand that is an instruction `sizes` (a list of
  * expressions of symbols). */
 static bool may_fold(const hlo_instr *i) {
@@ -221,10 +333,10 @@ static bool may_fold(const hlo_instr *i) {
 }
 
 int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]) {
-  if (!may_fold(i)) {
-    return -1;
-  }
   dim_table *t = i->parent->module->dims;
+  if (!may_fold(i)) {
+    return i->n_operands == 1 ? fold_fractions(i, t, elements) : -1;
+  }
   known *operands = ARENA_NEW_N(i->parent->module->arena, known, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     operands[k].n = hlo_sizes_of(i->operands[k], operands[k].elements);

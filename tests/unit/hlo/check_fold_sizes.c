@@ -129,6 +129,25 @@ START_TEST(narrow_integers_wrap) {
 }
 END_TEST
 
+/* Sizes that are divided, scaled or limited as floats, as Paddle and TensorFlow do. */
+START_TEST(fractions) {
+  hlo_value n = hlo_convert(&b, sizes("n,m+9"), DTYPE_F32), half = hlo_like(&b, n, 0.5), three = hlo_like(&b, n, 3);
+  hlo_value scaled = hlo_binary(&b, HLO_ADD, hlo_binary(&b, HLO_MUL, n, hlo_like(&b, n, 1.5)), half);
+  expect(hlo_unary(&b, HLO_FLOOR, hlo_binary(&b, HLO_DIV, n, three)), "n/3,m/3+3");
+  expect(hlo_unary(&b, HLO_CEIL, hlo_binary(&b, HLO_DIV, n, three)), "(n+2)/3,(m+2)/3+3");
+  expect(hlo_convert(&b, scaled, DTYPE_S64), "n+(n+1)/2,m+m/2+14");
+  expect(hlo_convert(&b, hlo_binary(&b, HLO_MAX, n, hlo_like(&b, n, -1e9)), DTYPE_S32), "n,m+9");
+  expect(hlo_convert(&b, hlo_binary(&b, HLO_MIN, n, hlo_like(&b, n, 2.5)), DTYPE_S32), "2,2");
+  hlo_value sign = hlo_unary(&b, HLO_SIGN, scaled), most = hlo_unary(&b, HLO_ABS, scaled);
+  expect(hlo_convert(&b, hlo_binary(&b, HLO_MUL, hlo_unary(&b, HLO_FLOOR, most), sign), DTYPE_S64),
+         "n+(n+1)/2,m+m/2+14");
+  /* the product and the second quotient are rounded */
+  hlo_value tenth = hlo_binary(&b, HLO_MUL, n, hlo_like(&b, n, 0.1)), third = hlo_binary(&b, HLO_DIV, n, three);
+  ck_assert_int_eq(hlo_unary(&b, HLO_FLOOR, tenth).def->op, HLO_FLOOR);
+  ck_assert_int_eq(hlo_unary(&b, HLO_FLOOR, hlo_binary(&b, HLO_MUL, third, three)).def->op, HLO_FLOOR);
+}
+END_TEST
+
 START_TEST(is_not_folded) {
   ck_assert_int_eq(op(HLO_DIV, "n", "m-n").def->op, HLO_DIV);
   ck_assert_int_eq(op(HLO_AND, "n", "m").def->op, HLO_AND);
@@ -145,6 +164,7 @@ int main(void) {
   tcase_add_test(all, constants_and_guards);
   tcase_add_test(all, conversions);
   tcase_add_test(all, narrow_integers_wrap);
+  tcase_add_test(all, fractions);
   tcase_add_test(all, is_not_folded);
   return run_suite("fold_sizes", all);
 }

@@ -47,7 +47,7 @@ FAULTS = [
         "with ceil_mode a window that is larger than the image is refused",
         (
             "frontend/ops/nn/pool.c",
-            "enough[k] = starts && extent > in[k] ? extent : in[k];",
+            "enough[k] = starts ? dim_add_const(t, in[k], more) : in[k];",
             "enough[k] = in[k];",
         ),
     ),

@@ -50,7 +50,7 @@ FAULTS = [
         "of the rows of a product that are left for low blocks, the last one is not computed",
         (
             "emit/product/macro_kernel.c",
-            "emit_i64(w, 0), «emit_div(w, left, m->rows)», 1, false",
+            "emit_sub(w, to, left), «emit_div(w, left, m->rows)»}",
             "emit_div(w, emit_greater(w, emit_sub(w, left, emit_i64(w, 1)), emit_i64(w, 0)), m->rows)",
         ),
         runs=SIZES,

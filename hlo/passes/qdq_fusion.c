@@ -183,13 +183,11 @@ static bool takes(const hlo_builder *b, const hlo_instr *i, dtype lhs) {
   return target->takes_narrow_operands && target->takes_narrow_operands(target->data, i, lhs);
 }
 
-/* Returns sum((x - zero) * w) in s32, or no value if zero point, padding, weights or target do not allow that in bytes.
- */
+/* Returns sum((x - zero) * w) in s32, or no value if padding, weights or target do not allow that in bytes. */
 static hlo_value sum_of_bytes(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
                               weights *w) {
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
-  if ((x->has_zero && (x->zero.n != 1 || crops)) || !takes(b, i, hlo_type(x->q)) ||
-      !read_weights(b, i, y, DTYPE_S8, w)) {
+  if ((x->has_zero && crops) || !takes(b, i, hlo_type(x->q)) || !read_weights(b, i, y, DTYPE_S8, w)) {
     return (hlo_value){0};
   }
   bool few = has_few_channels(i);
@@ -206,7 +204,7 @@ static hlo_value sum_of_bytes(hlo_builder *b, const hlo_instr *i, const hlo_quan
 /* The same in s16. */
 static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
                             weights *w) {
-  if ((x->has_zero && x->zero.n != 1) || !takes(b, i, DTYPE_S16) || !read_weights(b, i, y, DTYPE_S16, w)) {
+  if (!takes(b, i, DTYPE_S16) || !read_weights(b, i, y, DTYPE_S16, w)) {
     return (hlo_value){0};
   }
   hlo_value q = hlo_convert(b, x->q, DTYPE_S32);
@@ -216,8 +214,21 @@ static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quanti
   return integer_contraction(b, i, hlo_convert(b, q, DTYPE_S16), hlo_constant(b, w->numbers), false);
 }
 
+/* Returns true if x has no zero point, or one number of its own type, so that the differences are within 255. */
+static bool has_own_zero(const hlo_quantized *x) {
+  dtype t = hlo_type(x->q);
+  if (!x->has_zero || x->zero.n != 1 || !hlo_along_is_const(&x->zero)) {
+    return !x->has_zero || (x->zero.n == 1 && hlo_type(x->zero.v) == t);
+  }
+  double zero = hlo_along_at(&x->zero, 0);
+  return zero >= dtype_lowest_f64(t) && zero <= dtype_max_f64(t);
+}
+
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
                              weights *w) {
+  if (!has_own_zero(x)) {
+    return (hlo_value){0};
+  }
   hlo_value sum = sum_of_bytes(b, i, x, y, w);
   return sum.def ? sum : sum_of_s16(b, i, x, y, w);
 }

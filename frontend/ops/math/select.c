@@ -113,8 +113,9 @@ status onnx_import_compress(onnx_node *n) {
   int64_t axis = 0;
   if (onnx_attr_has(n->proto, "axis")) {
     TRY(onnx_axis_attr(n, 0, hlo_rank(x), &axis));
-  } else {
+  } else { /* Paddle's exporter writes conditions with the input's shape; ONNX Runtime flattens them, too */
     x = flat(b, x);
+    condition = flat(b, condition);
   }
   const shape *s = hlo_shape(condition);
   CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is required",

@@ -337,6 +337,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/chain.hlo \
 	tests/hlo/loop_fusion/cut-up.hlo \
 	tests/hlo/loop_fusion/cycle.hlo \
+	tests/hlo/loop_fusion/indices.hlo \
 	tests/hlo/loop_fusion/many_operands.hlo \
 	tests/hlo/loop_fusion/moved_together.hlo \
 	tests/hlo/loop_fusion/parts.hlo \
@@ -860,6 +861,7 @@ tests_files = \
 	tests/hlo/loop_fusion/chain.expected \
 	tests/hlo/loop_fusion/cut-up.expected \
 	tests/hlo/loop_fusion/cycle.expected \
+	tests/hlo/loop_fusion/indices.expected \
 	tests/hlo/loop_fusion/many_operands.expected \
 	tests/hlo/loop_fusion/moved_together.expected \
 	tests/hlo/loop_fusion/parts.expected \

@@ -95,6 +95,16 @@ def make_sizes(case):
         case(f"resize_to_an_input_{k}", [N("Resize", ["x", "", "", "s"], ["y"], **way)], [("x", F, [1, 1, "n", 3]), ("s", I, [4])],
              [("y", F, [1, 1, None, None])], [[x(1, 1, n, 3), ints(1, 1, m, k)] for n, m, k in ((12, 18, 3), (24, 30, 3), (12, 30, 3), (3, 6, 4))],
              opset=18)
+    filters = [dict(mode="linear"), dict(mode="linear", antialias=1)] + [
+        dict(mode="cubic", cubic_coeff_a=-0.5, exclude_outside=outside, antialias=antialias) for outside in (0, 1) for antialias in (0, 1)]
+    # ONNX Runtime aligns corners by the rounded size of the result, the standard by the product of size and scale
+    for name, coordinates, widths in (("filters", ("half_pixel", "pytorch_half_pixel", "asymmetric"), (10, 12, 31, 8)),
+                                      ("filters_between_corners", ("align_corners",), (24, 16, 40, 8))):
+        resizes = [dict(way, coordinate_transformation_mode=c) for way in filters for c in coordinates]
+        case(name, [N("Resize", ["x", "", "s"], [f"y{k}"], **way) for k, way in enumerate(resizes)],
+             [("x", F, ["b", 2, "n", "m"])], [(f"y{k}", F, [None, 2, None, None]) for k in range(len(resizes))],
+             [[x(b, 2, n, m)] for b, n, m in zip((1, 2, 1, 3), (8, 7, 4, 16), widths)],
+             inits=[("s", np.array([1, 1, 2, 0.375], np.float32))], opset=18)
     stretches = [(coordinates, nearest, scale) for coordinates in ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric")
                  for nearest in ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil") for scale in (2, 3)]
     case("stretches", [N("Resize", ["x", "", f"s{scale}"], [f"y{k}"], mode="nearest", coordinate_transformation_mode=c, nearest_mode=nearest)

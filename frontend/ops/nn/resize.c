@@ -9,9 +9,6 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/nn/resize.h"
 
-/* Up to this number of taps, each tap is an instruction of its own; more taps become one reduction. */
-enum { FEW_TAPS = 16 };
-
 /* For each output element along an axis, the indices of `taps` input elements and their weights. */
 typedef struct tap_table {
   int64_t taps;
@@ -262,6 +259,13 @@ static double filter(const resize *r, double t) {
 
 static int64_t clamp_index(double x, int64_t n) { return x <= 0 ? 0 : x >= (double)(n - 1) ? n - 1 : (int64_t)x; }
 
+double onnx_resize_shrink(const resize *r, const axis_plan *p) { return r->antialias && p->scale < 1 ? p->scale : 1; }
+
+double onnx_resize_taps(const resize *r, const axis_plan *p) {
+  double radius = r->mode == LINEAR ? 1 : 2;
+  return r->mode == NEAREST ? 1 : 2 * ceil(radius / onnx_resize_shrink(r, p));
+}
+
 /* Computes the taps of output element i.  For antialiasing, if the axis shrinks, the filter is widened by 1 / scale.
  * Then, and with exclude_outside, the weights are normalised to the sum 1. */
 static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t i) {
@@ -275,7 +279,7 @@ static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t
     weight[0] = 1;
     return;
   }
-  double shrink = r->antialias && p->scale < 1 ? p->scale : 1, first = floor(x) - (double)(t->taps / 2 - 1);
+  double shrink = onnx_resize_shrink(r, p), first = floor(x) - (double)(t->taps / 2 - 1);
   for (int64_t k = 0; k < t->taps; k++) {
     double at = first + (double)k;
     bool counts = !r->exclude_outside || (at >= 0 && at < (double)p->in);
@@ -290,9 +294,7 @@ static void fill_taps(const resize *r, const axis_plan *p, tap_table *t, int64_t
 }
 
 static status make_taps(const onnx_node *n, const resize *r, const axis_plan *p, tap_table *t) {
-  double radius = r->mode == LINEAR ? 1 : 2;
-  double shrink = r->antialias && p->scale < 1 ? p->scale : 1;
-  double taps = r->mode == NEAREST ? 1 : 2 * ceil(radius / shrink);
+  double taps = onnx_resize_taps(r, p);
   CHECK_THAT(taps * (double)p->out <= 0x1p28, STATUS_RESOURCE,
              "%" PRId64 " elements would each be computed from %g others; that is too many", p->out, taps);
   t->taps = (int64_t)taps;
@@ -381,14 +383,14 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
              "an empty dimension cannot be resized to %" PRId64 " elements", p->out);
   TRY(make_taps(n, r, p, &t));
   hlo_value sum = {0};
-  for (int64_t k = 0; t.taps <= FEW_TAPS && k < t.taps && !b->error; k++) {
+  for (int64_t k = 0; t.taps <= ONNX_RESIZE_FEW_TAPS && k < t.taps && !b->error; k++) {
     hlo_value y = take_tap(n, *x, axis, &t, k, p->out);
     if (r->mode != NEAREST) {
       y = hlo_binary(b, HLO_MUL, y, tap_weight(n, y, axis, &t, k, p->out));
     }
     sum = k == 0 ? y : hlo_binary(b, HLO_ADD, sum, y);
   }
-  sum = t.taps > FEW_TAPS && !b->error ? sum_many(n, *x, axis, &t, p->out) : sum;
+  sum = t.taps > ONNX_RESIZE_FEW_TAPS && !b->error ? sum_many(n, *x, axis, &t, p->out) : sum;
   *x = t.any_outside ? extrapolate(n, r, sum, axis, &t, p->out) : sum;
   return NULL;
 }

@@ -34,6 +34,14 @@ typedef struct resize {
   axis_plan plan[SHAPE_MAX_RANK]; /* one for each dimension of X */
 } resize;
 
+/* The most taps whose products are added one after the other; if there are more, they are gathered at once. */
+enum { ONNX_RESIZE_FEW_TAPS = 16 };
+/* Returns the factor by which antialiasing widens the filter of an axis that shrinks: 1 / shrink.  It is 1 for all
+ * other axes. */
+double onnx_resize_shrink(const resize *r, const axis_plan *p);
+/* Returns of how many elements of the input each element of the output is computed, a whole number. */
+double onnx_resize_taps(const resize *r, const axis_plan *p);
+
 /* Resizes an axis of *x whose extents are not both constants: computes the taps when the model runs, by the formulas of
  * resize.c.  Modes for which that is not possible pin the extents of the axis and return an error. */
 STATUS_MUST_USE status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x);

@@ -148,16 +148,66 @@ static hlo_value take(const taps *t, hlo_value x, int64_t axis, hlo_value at) {
   return hlo_take(t->b, x, hlo_convert(t->b, at, DTYPE_S64), axis);
 }
 
-/* Returns the weight that the linear filter gives to an element at the distance `far` from the position. */
-static hlo_value linear_weight(const taps *t, hlo_value far) {
-  hlo_value one = number(t, 1), away = hlo_unary(t->b, HLO_ABS, far);
-  return hlo_select(t->b, hlo_compare(t->b, HLO_LT, away, one), op(t, HLO_SUB, one, away), number(t, 0));
+/* Returns `then` where x is as the comparison with a number says, elsewhere `otherwise`. */
+static hlo_value where(const taps *t, hlo_value x, hlo_comparison is, double limit, hlo_value then,
+                       hlo_value otherwise) {
+  return hlo_select(t->b, hlo_compare(t->b, is, x, number(t, limit)), then, otherwise);
+}
+
+/* Returns the polynomial c[0] x^n + ... + c[n], by Horner's rule, without terms of 0. */
+static hlo_value polynomial(const taps *t, hlo_value x, int n, const double *c) {
+  hlo_value sum = number(t, c[0]);
+  for (int k = 1; k <= n; k++) {
+    sum = op(t, HLO_MUL, sum, x);
+    sum = c[k] == 0 ? sum : op(t, HLO_ADD, sum, number(t, c[k]));
+  }
+  return sum;
+}
+
+/* Returns the value of the filter at the distance `far` from its centre (`filter` of resize.c). */
+static hlo_value filter(const taps *t, hlo_value far) {
+  double a = t->r->cubic_a;
+  hlo_value away = hlo_unary(t->b, HLO_ABS, far), zero = number(t, 0);
+  if (t->r->mode == LINEAR) {
+    return where(t, away, HLO_LT, 1, op(t, HLO_SUB, number(t, 1), away), zero);
+  }
+  hlo_value near = polynomial(t, away, 3, (double[]){a + 2, -(a + 3), 0, 1});
+  hlo_value outer = polynomial(t, away, 3, (double[]){a, -5 * a, 8 * a, -4 * a});
+  return where(t, away, HLO_LE, 1, near, where(t, away, HLO_LT, 2, outer, zero));
+}
+
+/* Sets the position in the input of each tap, and its weight.  Weights have the sum 1 if they are normalised. */
+static void weigh(const taps *t, hlo_value at, int n, hlo_value *tap, hlo_value *weight) {
+  double shrink = onnx_resize_shrink(t->r, t->p);
+  hlo_value first = op(t, HLO_SUB, hlo_unary(t->b, HLO_FLOOR, at), number(t, n / 2 - 1)), sum = {0},
+            zero = number(t, 0);
+  for (int k = 0; k < n; k++) {
+    tap[k] = k ? op(t, HLO_ADD, first, number(t, k)) : first;
+    hlo_value far = op(t, HLO_SUB, tap[k], at);
+    weight[k] = filter(t, shrink == 1 ? far : op(t, HLO_MUL, far, number(t, shrink)));
+    if (t->r->exclude_outside) {
+      weight[k] = where(t, tap[k], HLO_LT, 0, zero, weight[k]);
+      weight[k] = hlo_select(t->b, hlo_compare(t->b, HLO_LT, tap[k], t->in), weight[k], zero);
+    }
+    sum = k ? op(t, HLO_ADD, sum, weight[k]) : weight[k];
+  }
+  for (int k = 0; k < n && (t->r->exclude_outside || shrink < 1); k++) {
+    hlo_value none = hlo_compare(t->b, HLO_EQ, sum, zero);
+    weight[k] = hlo_select(t->b, none, weight[k], op(t, HLO_DIV, weight[k], sum));
+  }
+}
+
+/* Returns true if the taps of the axis can be computed by the module: their number does not depend on a symbolic scale,
+ * and is small. */
+static bool computes_taps(const resize *r, const axis_plan *p) {
+  bool known = !r->antialias || !p->by_sizes;
+  return r->coordinates != TF_CROP_AND_RESIZE && known && onnx_resize_taps(r, p) <= ONNX_RESIZE_FEW_TAPS;
 }
 
 status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x) {
   hlo_builder *b = n->b;
   const axis_plan *p = &r->plan[axis];
-  if (r->coordinates == TF_CROP_AND_RESIZE || r->mode == CUBIC || r->antialias || r->exclude_outside) {
+  if (!computes_taps(r, p)) {
     return onnx_resize_constant(n, p);
   }
   int64_t times = r->mode == NEAREST ? stretch(n, r, p) : 0;
@@ -171,12 +221,12 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
     *x = take(&t, *x, axis, nearest_index(&t, at));
     return NULL;
   }
-  hlo_value first = hlo_unary(b, HLO_FLOOR, at), sum = {0};
-  for (int k = 0; k < 2; k++) {
-    hlo_value tap = k ? op(&t, HLO_ADD, first, number(&t, 1)) : first;
-    hlo_value y = take(&t, *x, axis, tap), weight = linear_weight(&t, op(&t, HLO_SUB, tap, at));
-    weight = hlo_convert(b, weight, hlo_type(y));
-    y = y.def ? hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, weight, *hlo_shape(y), &axis)) : y;
+  hlo_value tap[ONNX_RESIZE_FEW_TAPS], weight[ONNX_RESIZE_FEW_TAPS], sum = {0};
+  int n_taps = (int)onnx_resize_taps(r, p);
+  weigh(&t, at, n_taps, tap, weight);
+  for (int k = 0; k < n_taps; k++) {
+    hlo_value y = take(&t, *x, axis, tap[k]), w = hlo_convert(b, weight[k], hlo_type(y));
+    y = y.def ? hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, w, *hlo_shape(y), &axis)) : y;
     sum = k ? hlo_binary(b, HLO_ADD, sum, y) : y;
   }
   *x = sum;

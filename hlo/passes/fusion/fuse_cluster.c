@@ -82,6 +82,14 @@ static uint32_t demand(const clustering *k, const hlo_instr *u, uint32_t j) {
   return keeps_order(u) ? k->space[u->id] : 1 + u->id * FUSE_MAX_OPERANDS + j % FUSE_MAX_OPERANDS;
 }
 
+/* Returns true if the gather u reads each index several times, and another one for each element of its innermost
+ * dimension, so that computing an index would take longer than the gather. */
+static bool repeats_indices(const hlo_instr *u) {
+  int64_t last = u->shapes[0].rank - 1;
+  return !hlo_has_int(u, HLO_ATTR_OFFSET_DIMS, last) &&
+         !dim_known_at_most(dims_of(u), elements_of(u), elements_of(u->operands[1].def));
+}
+
 /* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it
  * more often than it has elements, or reads it only conditionally. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
@@ -90,7 +98,9 @@ static bool wants_computed(const hlo_instr *u, uint32_t j) {
     return elements_of(x) != elements_of(u); /* true for the bounds of clamp, which are scalars */
   }
   switch (u->op) {
-    case HLO_GATHER: return j ? !hlo_is_cheap(x) : !dim_known_at_most(dims_of(u), elements_of(u), elements_of(x));
+    case HLO_GATHER:
+      return j ? !hlo_is_cheap(x) || repeats_indices(u)
+               : !dim_known_at_most(dims_of(u), elements_of(u), elements_of(x));
     case HLO_RNG: /* every element needs the same state */ return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:

@@ -177,6 +177,14 @@ bool hlo_dequantized_of(hlo_value v, hlo_quantized *out) {
 /* Returns true if x is an integer that the type has. */
 static bool has_number(dtype t, double x) { return x >= dtype_lowest_f64(t) && x <= dtype_max_f64(t) && x == rint(x); }
 
+bool hlo_has_own_zero(const hlo_quantized *x) {
+  dtype t = hlo_type(x->q);
+  if (!x->has_zero || x->zero.n != 1 || !hlo_along_is_const(&x->zero)) {
+    return !x->has_zero || (x->zero.n == 1 && hlo_type(x->zero.v) == t);
+  }
+  return has_number(t, hlo_along_at(&x->zero, 0));
+}
+
 bool hlo_requantized_of(hlo_value v, hlo_requantized *out) {
   hlo_value rounded, sum = {0};
   *out = (hlo_requantized){0};

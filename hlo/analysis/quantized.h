@@ -38,6 +38,9 @@ bool hlo_dequantized_of(hlo_value v, hlo_quantized *out);
 /* Recognises subtract(convert(q), zero) in s32. */
 bool hlo_centered_of(hlo_value v, hlo_quantized *out);
 
+/* Returns true if x has no zero point, or one number of the type of q, so that q - zero is within 255. */
+bool hlo_has_own_zero(const hlo_quantized *x);
+
 /* Returns the only dimension of a contraction's weights (its second operand) that runs over output channels, or -1 if
  * there is none or several. */
 int hlo_output_dim(const hlo_instr *contraction);

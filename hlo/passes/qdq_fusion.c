@@ -214,19 +214,9 @@ static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quanti
   return integer_contraction(b, i, hlo_convert(b, q, DTYPE_S16), hlo_constant(b, w->numbers), false);
 }
 
-/* Returns true if x has no zero point, or one number of its own type, so that the differences are within 255. */
-static bool has_own_zero(const hlo_quantized *x) {
-  dtype t = hlo_type(x->q);
-  if (!x->has_zero || x->zero.n != 1 || !hlo_along_is_const(&x->zero)) {
-    return !x->has_zero || (x->zero.n == 1 && hlo_type(x->zero.v) == t);
-  }
-  double zero = hlo_along_at(&x->zero, 0);
-  return zero >= dtype_lowest_f64(t) && zero <= dtype_max_f64(t);
-}
-
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
                              weights *w) {
-  if (!has_own_zero(x)) {
+  if (!hlo_has_own_zero(x)) {
     return (hlo_value){0};
   }
   hlo_value sum = sum_of_bytes(b, i, x, y, w);

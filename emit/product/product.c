@@ -572,7 +572,7 @@ bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *c
   enum { MANY_BLOCKS = 64 }; /* any number above 0: the code takes the number of row blocks in a step as an argument */
   emit_row_cut r = emit_product_rows(t, p);
   if (!has_constant_extents(t, p) || p->n_batch || p->group.n != 1 || p->n_rows != 1 || p->padded_elements ||
-      p->quantized_type || r.n_large + r.n_small < 2) {
+      p->quantized_type || r.n_large + r.n_small < 2 || r.large < 2) {
     return false;
   }
   emit_product_grid g = emit_product_grid_of(t, p);

@@ -191,10 +191,10 @@ emit_row_cut emit_product_rows(dim_table *t, const emit_product *p);
 
 /* Makes one kernel serve products that differ only in their number of rows (dynamic M): its code depends on the height
  * of the blocks (MR) only.  Returns false if that is not possible, as for a product whose rows come from several
- * dimensions that have no common stride, or fit in one block.  Otherwise sets *code to the product for which the kernel
- * is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to the grid and the cost for the
- * rows of p, and args to the arguments of the call for these rows.  If there are several kernels (phases), the
- * arguments are those of the last one. */
+ * dimensions that have no common stride, fit in one block, or are blocks of one row.  Otherwise sets *code to the
+ * product for which the kernel is to be written, which has *placeholder_m rows (for emit_options.rows).  Sets *info to
+ * the grid and the cost for the rows of p, and args to the arguments of the call for these rows.  If there are several
+ * kernels (phases), the arguments are those of the last one. */
 enum { EMIT_PRODUCT_ARGS = 5 };
 bool emit_product_dynamic_m(dim_table *t, const emit_product *p, emit_product *code, int64_t *placeholder_m,
                             emit_kernel_info *info, int64_t args[EMIT_PRODUCT_ARGS]);

@@ -124,7 +124,7 @@ END_TEST
 
 START_TEST(contractions) {
   static const char *const types[][3] = {{"f32", "f32", "f32"},    {"f64", "f64", "f64"}, {"f16", "f16", "f16"},
-                                         {"bf16", "bf16", "bf16"}, {"s16", "s16", "s16"}, {"s32", "s32", "s32"},
+                                         {"bf16", "bf16", "bf16"}, {"s16", "s16", "s32"}, {"s32", "s32", "s32"},
                                          {"u64", "u64", "u64"},    {"c64", "c64", "c64"}, {"s8", "s8", "s32"},
                                          {"u8", "s8", "s32"},      {"s8", "u8", "s32"},   {"u8", "u8", "s32"}};
   static const struct {

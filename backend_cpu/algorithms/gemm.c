@@ -214,7 +214,7 @@ static bool find_config(const cpu_problem *p, const char *name, cpu_config *out)
   }
   int64_t vectors = columns / g.lanes;
   if (rows < 1 || rows > EMIT_PRODUCT_ROWS || vectors < 1 || vectors > EMIT_PRODUCT_VECTORS ||
-      rows * vectors + vectors + 1 > registers_of(p)) {
+      emit_gemm_needed_registers(rows, vectors) > registers_of(p)) {
     return false;
   }
   add_config(p, &(cpu_config){.v = {[ROWS] = rows, [VECTORS] = vectors, [LANES] = lanes}}, &n, out);

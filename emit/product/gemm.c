@@ -27,9 +27,12 @@ static int registers_of(const emit_target *t, dtype type, int lanes) {
   return t->registers / each;
 }
 
+int64_t emit_gemm_needed_registers(int64_t rows, int64_t vectors) {
+  return rows * vectors + (rows > 1 ? vectors : 1) + 1;
+}
+
 bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors) {
-  int64_t row_of_b = rows > 1 ? vectors : 1; /* a block of one row uses each vector of B once, as it is loaded */
-  return rows * vectors + row_of_b + 1 <= registers_of(t, type, lanes) && rows <= EMIT_GEMM_ROWS &&
+  return emit_gemm_needed_registers(rows, vectors) <= registers_of(t, type, lanes) && rows <= EMIT_GEMM_ROWS &&
          rows * vectors <= EMIT_GEMM_SUMS;
 }
 

@@ -45,8 +45,12 @@ typedef struct emit_gemm_tile {
  * and has enough sums to hide the latency of a multiplication.  m and n are at least 1. */
 emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n);
 
-/* Returns true if the registers can hold a block of this size (its sums, one row of B and one element of A), and its
- * rows and sums are within the limits above. */
+/* Returns how many registers a block needs: for its sums, a row of B and an element of A.  A block of one row uses each
+ * vector of B once, as it is loaded. */
+int64_t emit_gemm_needed_registers(int64_t rows, int64_t vectors);
+
+/* Returns true if the registers can hold a block of this size (emit_gemm_needed_registers), and its rows and sums are
+ * within the limits above. */
 bool emit_gemm_fits(const emit_target *t, dtype type, int lanes, int64_t rows, int64_t vectors);
 
 /* A division of n into as few parts as possible, none larger than `most`: first n_large parts of size `large`, then

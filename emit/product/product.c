@@ -66,11 +66,6 @@ static double likely_count(dim_table *t, int64_t n, const emit_level *levels) {
   return product;
 }
 
-double emit_product_size(dim_table *t, const emit_product *p) {
-  return likely_count(t, p->n_batch, p->batch) * (double)p->group.n * likely_count(t, p->n_rows, p->rows) *
-         emit_likely_size(t, p->columns) * likely_count(t, p->n_sums, p->sums);
-}
-
 /* --- dots --- */
 
 static bool is_among(int d, uint32_t n, const int64_t *dims) {

@@ -137,9 +137,6 @@ void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t,
 /* Copies to *p the members of `chosen` that emit_product_choose has set. */
 void emit_product_choose_like(emit_product *p, const emit_product *chosen);
 
-/* Returns the number of all multiplications, for likely sizes. */
-double emit_product_size(dim_table *t, const emit_product *p);
-
 /* The layout of packed B is [batch][group][panel][s][lanes], where s runs over the products of one sum.  A panel is one
  * vector of columns.  If there are fewer columns than lanes in the last panel, it is filled up: with zeros at compile
  * time, with copies of the last column by a kernel.  For dot groups with a dot_offset, a panel begins with the

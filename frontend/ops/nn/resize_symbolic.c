@@ -191,8 +191,11 @@ static void weigh(const taps *t, hlo_value at, int n, hlo_value *tap, hlo_value 
     }
     sum = k ? op(t, HLO_ADD, sum, weight[k]) : weight[k];
   }
-  for (int k = 0; k < n && (t->r->exclude_outside || shrink < 1); k++) {
-    hlo_value none = hlo_compare(t->b, HLO_EQ, sum, zero);
+  if (!t->r->exclude_outside && shrink == 1) {
+    return;
+  }
+  hlo_value none = hlo_compare(t->b, HLO_EQ, sum, zero);
+  for (int k = 0; k < n; k++) {
     weight[k] = hlo_select(t->b, none, weight[k], op(t, HLO_DIV, weight[k], sum));
   }
 }

@@ -89,7 +89,7 @@ status aot_fill_weights(const aot_object *x, rt_span *object) {
 
 /* Writes code that returns an error if the weights are missing, not aligned, or those of another object. */
 static void check_weights(const aot_host *h, LLVMValueRef weights) {
-  aot_return_if(h, aot_is_unusable(h, weights), aot_error_value(h, AOT_WRONG_MEMORY));
+  aot_return_if(h, aot_is_unusable(h, weights, RT_KERNEL_ALIGN), aot_error_value(h, AOT_WRONG_MEMORY));
   for (uint32_t k = 0; k < AOT_MARK_WORDS && h->options->separate_weights; k++) {
     LLVMValueRef word = aot_load(h, h->ir->i64, aot_element(h, weights, aot_i64(h, k)));
     LLVMValueRef wanted = aot_i64(h, ((const int64_t *)h->object->weights_data.data)[k]);

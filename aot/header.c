@@ -160,16 +160,16 @@ static void put_functions(aot_lines *t) {
 }
 
 static void put_generic(aot_lines *t) {
-  const char *p = t->h->options->prefix, *u = t->h->object->upper;
+  const char *p = t->h->options->prefix;
   aot_put(
       t,
       "/* The inputs and outputs by their numbers.  %s_set_input lets runs read memory of the caller, and\n"
-      " * %s_set_output lets them write to it.  That is fastest if it is aligned to %s_ALIGN; NULL means memory\n"
+      " * %s_set_output lets them write to it.  Memory whose elements are not aligned is copied; NULL means memory\n"
       " * in the arena.  %s_input and %s_output return the memory in use.  An output may begin exactly where an\n"
       " * input does; if it cannot be computed there, it is copied there after the run.  Otherwise the memory of\n"
       " * an output must not overlap that of another input or output.  %s_output_dims returns dimensions that\n"
       " * depend on data only after a run%s. */\n",
-      p, p, u, p, p, p,
+      p, p, p, p, p,
       t->h->options->n_carried ? "; of an output that is carried and grows, it returns the rows that are defined" : "");
   aot_put(t, "extern const onnx_xla_value %s_inputs[], %s_outputs[];\n", p, p);
   aot_put(t, "int %s_set_input(%s *n, uint32_t k, const void *memory);\n", p, p);

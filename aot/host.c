@@ -93,10 +93,10 @@ LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array,
   return dtype_is_signed(type) ? LLVMBuildSExt(w->builder, x, w->i64, "") : LLVMBuildZExt(w->builder, x, w->i64, "");
 }
 
-LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address) {
+LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address, size_t align) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef bits = LLVMBuildPtrToInt(w, address, h->ir->i64, "");
-  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, RT_KERNEL_ALIGN - 1));
+  LLVMValueRef low = aot_binary(h, LLVMAnd, bits, aot_i64(h, (int64_t)align - 1));
   LLVMValueRef odd = aot_compare(h, LLVMIntNE, low, aot_i64(h, 0));
   return LLVMBuildOr(w, odd, LLVMBuildIsNull(w, address, ""), "");
 }

@@ -172,8 +172,8 @@ LLVMValueRef aot_load(const aot_host *h, LLVMTypeRef t, LLVMValueRef address);
 void aot_store(const aot_host *h, LLVMValueRef v, LLVMValueRef address);
 /* Returns element k of an array of integers or truth values of this type, as an i64. */
 LLVMValueRef aot_load_integer(const aot_host *h, dtype type, LLVMValueRef array, LLVMValueRef k);
-/* Returns an i1 that is true if the address is NULL or not aligned as buffers are. */
-LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address);
+/* Returns an i1 that is true if the address is NULL or no multiple of `align`. */
+LLVMValueRef aot_is_unusable(const aot_host *h, LLVMValueRef address, size_t align);
 /* Returns the address of element k of an array of 64-bit words. */
 LLVMValueRef aot_element(const aot_host *h, LLVMValueRef words, LLVMValueRef k);
 /* Return the address of an internal constant with this content. */

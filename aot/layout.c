@@ -460,7 +460,7 @@ static void write_bind(aot_host *h, LLVMValueRef lay_out, uint32_t n) {
   LLVMValueRef state = aot_get(h, WORD_STATE), ready = aot_i64(h, AOT_INITIALISED);
   aot_return_if(h, aot_compare(h, LLVMIntULT, state, ready), aot_error_value(h, AOT_NOT_READY));
   aot_set(h, WORD_STATE, ready);
-  aot_return_if(h, aot_is_unusable(h, aot_param(h, 1)), aot_error_value(h, AOT_WRONG_MEMORY));
+  aot_return_if(h, aot_is_unusable(h, aot_param(h, 1), RT_KERNEL_ALIGN), aot_error_value(h, AOT_WRONG_MEMORY));
   args[0] = h->context;
   for (uint32_t k = 0; k < n; k++) {
     args[k + 1] = aot_param(h, k + 2);

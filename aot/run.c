@@ -1,5 +1,5 @@
-/* run.c - the function that runs the program once: it brings inputs and outputs into aligned memory and runs the
- * thunks, as rt_execute does (runtime/exec/executable.c). */
+/* run.c - the function that runs the program once: it brings inputs and outputs into memory that kernels can use, and
+ * runs the thunks, as rt_execute does (runtime/exec/executable.c). */
 #include "aot/host.h"
 
 static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
@@ -7,11 +7,11 @@ static LLVMValueRef either(const aot_host *h, LLVMValueRef a, LLVMValueRef b) {
 }
 
 /* Sets the memory that the run uses for port k: the memory that the caller gave, or the port's own if the caller gave
- * none, if it is not aligned, or if `must_own`, an i1 that may be NULL, is true. */
+ * none, if its elements are not aligned, or if `must_own`, an i1 that may be NULL, is true. */
 static void choose_memory(const aot_host *h, const aot_ports *ports, uint32_t k, LLVMValueRef must_own) {
   LLVMBuilderRef w = h->ir->builder;
   LLVMValueRef given = aot_get_ptr(h, ports->given + k);
-  LLVMValueRef own = aot_is_unusable(h, given);
+  LLVMValueRef own = aot_is_unusable(h, given, dtype_align((dtype)ports->io[k].shape.type));
   own = must_own ? either(h, own, must_own) : own;
   aot_set(h, ports->used + k, LLVMBuildSelect(w, own, aot_own_memory(h, ports, k), given, ""));
 }

@@ -8,9 +8,10 @@
 
 #include <stdint.h>
 
-enum { RT_KERNEL_ABI = 1 };
+enum { RT_KERNEL_ABI = 2 };
 
-/* The alignment of buffers in bytes. */
+/* The alignment of buffers in bytes, but for arrays of the caller, the program's inputs and outputs, which may have
+ * that of their elements only. */
 enum { RT_KERNEL_ALIGN = 64 };
 
 /* A kernel.  It allocates nothing, keeps no state, and calls only functions of its object and those that

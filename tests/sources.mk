@@ -143,6 +143,7 @@ check_programs = \
 	tests/unit/runtime/check_recorder \
 	tests/unit/runtime/check_run_memory \
 	tests/unit/runtime/check_size_text \
+	tests/unit/runtime/check_staging \
 	tests/unit/runtime/check_thread_pool \
 	tests/unit/runtime/check_told \
 	tests/unit/runtime/check_weight_pool \
@@ -1291,6 +1292,8 @@ tests_unit_runtime_check_run_memory_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_runtime_check_run_memory_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_size_text_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_size_text_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_runtime_check_staging_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_runtime_check_staging_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_thread_pool_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_runtime_check_thread_pool_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_runtime_check_told_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -44,6 +44,8 @@ static inline bool dtype_is_float(dtype t) { return dtype_get_info(t)->kind == D
 static inline bool dtype_is_complex(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_COMPLEX; }
 static inline bool dtype_is_signed(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_SIGNED; }
 static inline bool dtype_is_unsigned(dtype t) { return dtype_get_info(t)->kind == DTYPE_CLASS_UNSIGNED; }
+/* Returns the alignment of an element in bytes.  A complex number has that of its parts. */
+static inline size_t dtype_align(dtype t) { return dtype_bytes(t) / (dtype_is_complex(t) ? 2 : 1); }
 /* Returns true for signed and unsigned integers, but not for pred. */
 static inline bool dtype_is_int(dtype t) { return dtype_is_signed(t) || dtype_is_unsigned(t); }
 /* Returns true if two types with the same number of bits store equal bits as equal bytes in memory.  They do not if a

@@ -18,7 +18,9 @@ static LLVMValueRef load_buffer(const emit_element *e, uint32_t k, const shape *
   LLVMValueRef v = LLVMBuildLoad2(w->builder, w->ptr, p, "");
   LLVMSetAlignment(v, (unsigned)w->target->pointer_bits / 8);
   emit_set_metadata(w, v, "invariant.load", e->invariant);
-  emit_set_metadata_number(w, v, "align", 64);
+  if (w->target->execution == EMIT_BLOCKS) { /* a CPU's kernel may get the caller's array (RT_KERNEL_ALIGN) */
+    emit_set_metadata_number(w, v, "align", 64);
+  }
   if (shape_is_static(s) && shape_bytes(s)) {
     emit_set_metadata(w, v, "nonnull", e->invariant);
     if (known_size) {

@@ -14,7 +14,7 @@
 
 #include "base/machine/machine.h"
 
-enum { ALIGN = 64, GUARD = 64 * 1024 }; /* GUARD is a multiple of the page size of every machine */
+enum { GUARD = 64 * 1024 }; /* GUARD is a multiple of the page size of every machine */
 
 /* --- pages --- */
 
@@ -41,18 +41,18 @@ static guarded *reserve(arena *a, size_t bytes) {
 
 static size_t aligned_to(size_t bytes, size_t align) { return (bytes + align - 1) & ~(align - 1); }
 
-static size_t readable_bytes(size_t bytes) { return aligned_to(aligned_to(bytes, ALIGN), machine_page_bytes()); }
+static size_t readable_bytes(size_t bytes) { return aligned_to(bytes, machine_page_bytes()); }
 
-static void place_data(guarded *g, size_t bytes) {
-  g->data = g->pages + g->page_bytes - aligned_to(bytes, ALIGN);
+static void place_data(guarded *g, size_t bytes, size_t align) {
+  g->data = g->pages + g->page_bytes - aligned_to(bytes, align);
   g->bytes = bytes;
 }
 
-guarded *guarded_create(arena *a, size_t bytes) {
+guarded *guarded_create(arena *a, size_t bytes, size_t align) {
   guarded *g = reserve(a, readable_bytes(bytes));
   g->pages = g->map + GUARD;
   g->page_bytes = readable_bytes(bytes);
-  place_data(g, bytes);
+  place_data(g, bytes, align);
   if (g->page_bytes && mprotect(g->pages, g->page_bytes, PROT_READ | PROT_WRITE) != 0) {
     guard_fail("no guarded memory");
   }
@@ -76,17 +76,17 @@ static void give_back(void *data) {
   }
 }
 
-guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes) {
+guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes, size_t align) {
   size_t n = readable_bytes(bytes) / machine_page_bytes();
   if (n >= sizeof p->spare / sizeof *p->spare) {
-    return guarded_create(user, bytes);
+    return guarded_create(user, bytes, align);
   }
   guarded *g = p->spare[n];
   if (g) {
     p->spare[n] = g->next;
-    place_data(g, bytes);
+    place_data(g, bytes, align);
   } else {
-    g = guarded_create(p->arena, bytes);
+    g = guarded_create(p->arena, bytes, align);
   }
   arena_cleanup(user, give_back, arena_memdup(user, &(loan){p, g}, sizeof(loan)));
   return g;

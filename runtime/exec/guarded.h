@@ -5,10 +5,9 @@
 
 #include "base/arena.h"
 
-/* Memory between inaccessible pages.  It ends at the end of a page, or as near to it as an alignment of 64 bytes
- * permits. */
+/* Memory between inaccessible pages.  It ends at the end of a page, or as near to it as its alignment permits. */
 typedef struct guarded {
-  uint8_t *data, *pages; /* data is aligned to 64 bytes; pages is where the readable pages begin */
+  uint8_t *data, *pages; /* pages is where the readable pages begin */
   /* bytes: the size of data; page_bytes: the size of the readable pages (data lies at their end) */
   size_t bytes, page_bytes;
   uint8_t *map;     /* the whole mapping, with the inaccessible pages */
@@ -26,10 +25,10 @@ typedef struct guarded_pool {
 
 /* Like guarded_create on the arena `user`, but when `user` is destroyed, a small piece of memory returns to the pool
  * and is not unmapped.  That must happen before the pool's arena is destroyed. */
-guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes);
-/* Returns memory that can be read and written until the arena is destroyed.  If memory runs out, this jumps to the
- * innermost guard_run. */
-guarded *guarded_create(arena *a, size_t bytes);
+guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes, size_t align);
+/* Returns memory aligned to `align` bytes that can be read and written until the arena is destroyed.  If memory runs
+ * out, this jumps to the innermost guard_run. */
+guarded *guarded_create(arena *a, size_t bytes, size_t align);
 /* Returns address space of which no byte may be accessed. */
 guarded *guarded_forbidden(arena *a, size_t bytes);
 /* Makes the memory read-only from now on. */

@@ -4,7 +4,11 @@
 
 #include "runtime/program/target.h"
 
-enum { RT_ARRAY_ALIGN = 64 }; /* the alignment of every space (rt_space) in bytes, which kernels rely on */
+enum { RT_ARRAY_ALIGN = 64 }; /* the alignment of every space (rt_space) in bytes, but for the caller's arrays */
+
+/* Returns the least alignment with which a run uses the caller's array of this type where it is; the array of a caller
+ * with less is copied.  Only kernels of devices load vectors that must be aligned. */
+static inline size_t rt_array_align(const rt_device *d, dtype t) { return d ? RT_ARRAY_ALIGN : dtype_align(t); }
 
 /* Allocates memory of the device, or of the host if `d` is NULL.  The budget counts only memory of the host.  The
  * message of a failure names `what`, followed by `name` in quotes if it is not NULL. */

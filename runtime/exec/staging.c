@@ -8,7 +8,9 @@ static size_t bytes_of(const rt_io *io) { return (size_t)shape_bytes(&io->shape)
 /* Returns true if the caller's array is in the target's memory. */
 static bool is_at_home(const rt_staging *s, uint32_t k) { return !s->device || (s->on_device && s->on_device[k]); }
 
-static bool is_aligned(const void *p) { return ((uintptr_t)p & (RT_ARRAY_ALIGN - 1)) == 0; }
+static bool is_aligned(const rt_staging *s, uint32_t k, const void *p) {
+  return (uintptr_t)p % rt_array_align(s->device, (dtype)s->io[k].shape.type) == 0;
+}
 
 /* Returns true if the caller passes the same memory for the result and for the parameter in which it is carried, but
  * the program does not compute the result in place.  Such a program still reads the parameter while it writes the
@@ -36,7 +38,7 @@ static status take_array(rt_staging *s, rt_kept *kept, mem_budget *budget, uint3
   const char *what = params ? "output" : "input";
   CHECK_THAT(given || bytes == 0, STATUS_INVALID_ARGUMENT, "%s '%s' has no buffer", what, io->name);
   s->used[k] = given;
-  if (is_at_home(s, k) && given && is_aligned(given) && !needs_own_memory(io, params, given)) {
+  if (is_at_home(s, k) && given && is_aligned(s, k, given) && !needs_own_memory(io, params, given)) {
     return NULL;
   }
   if (s->device) {

@@ -8,7 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-enum { ALIGN = 64 };
+#include "runtime/exec/memory.h"
 
 /* The range of bytes of a buffer, as offsets in its space (rt_space). */
 typedef struct range {
@@ -207,9 +207,9 @@ static void make_areas(trial *t, arena *a, bool out_of_place) {
   }
 }
 
-static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, guarded **copy) {
+static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, size_t align, guarded **copy) {
   if (!*copy) {
-    guarded *g = guarded_create(c->arena, bytes);
+    guarded *g = guarded_create(c->arena, bytes, align);
     if (bytes) {
       memcpy(g->data, data, bytes);
     }
@@ -219,20 +219,26 @@ static status copy_to_read(checked_run *c, const void *data, uint64_t bytes, gua
   return NULL;
 }
 
+/* Returns the least alignment that an array of the caller may have (rt_array_align). */
+static size_t align_of(const checked_run *c, const shape *s) { return rt_array_align(c->run->device, (dtype)s->type); }
+
 /* Allocates the memory of an area.  If the area is in an input or a constant of the program, its memory is a copy of
  * the whole input or constant, which is made once in a run. */
 static status find_memory(trial *t, arena *a, area *x) {
   checked_run *c = t->run;
   uint32_t k = x->range.index;
   if (x->range.space == RT_PARAM) {
-    TRY(copy_to_read(c, c->run->params[k], (uint64_t)shape_bytes(&c->program->params[k].shape), &c->params[k]));
+    const shape *s = &c->program->params[k].shape;
+    TRY(copy_to_read(c, c->run->params[k], (uint64_t)shape_bytes(s), align_of(c, s), &c->params[k]));
     x->memory = c->params[k];
   } else if (x->range.space == RT_CONSTANT) {
-    TRY(copy_to_read(c, c->program->constants[k].data, c->program->constants[k].size, &c->constants[k]));
+    TRY(copy_to_read(c, c->program->constants[k].data, c->program->constants[k].size, RT_ARRAY_ALIGN,
+                     &c->constants[k]));
     x->memory = c->constants[k];
   } else {
-    x->base = x->range.low & ~(uint64_t)(ALIGN - 1);
-    x->memory = guarded_take(&c->pool, a, x->range.high - x->base);
+    size_t align = x->range.space == RT_RESULT ? align_of(c, &c->program->results[k].shape) : RT_ARRAY_ALIGN;
+    x->base = x->range.low & ~(uint64_t)(RT_ARRAY_ALIGN - 1);
+    x->memory = guarded_take(&c->pool, a, x->range.high - x->base, align);
   }
   return NULL;
 }

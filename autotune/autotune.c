@@ -19,7 +19,7 @@ static const double fast_seconds = 2.5, runs = 1000, gain = 0.25, config_seconds
  * with RT_TUNE_FULL, otherwise far_estimate.  RT_TUNE_FAST does not time problems whose share of the module's estimated
  * time is at most small_share. */
 static const double far_estimate = 4, farther_estimate = 50, small_share = 0.002;
-enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST times at most */
+enum { FAST_CONFIGS = 3 }; /* how many configs of one algorithm RT_TUNE_FAST times at most; 1 if that takes too long */
 
 /* The decision about a problem, which is used for all instructions with an equal problem. */
 typedef struct decision {
@@ -29,6 +29,7 @@ typedef struct decision {
   uint64_t key, near;
   uint32_t count;  /* the number of instructions that have this problem */
   uint32_t winner; /* the index of the config that was chosen */
+  uint32_t each;   /* how many configs of each algorithm are timed at most; set by cost_of_timing */
   const char *times, *how;
 } decision;
 
@@ -212,13 +213,14 @@ static uint32_t better_configs(const autotune_problem *p, uint32_t k) {
 }
 
 /* Writes the indices of the configs that are worth timing to `out` and returns their number.  Left out are configs with
- * bad estimates and, except with RT_TUNE_FULL, all but the best FAST_CONFIGS of each algorithm. */
-static uint32_t worth_timing(const tuner *t, const autotune_problem *p, uint32_t *out) {
+ * bad estimates, and all but the best d->each of each algorithm. */
+static uint32_t worth_timing(const tuner *t, const decision *d, uint32_t *out) {
+  const autotune_problem *p = &d->problem;
   bool full = t->tune == RT_TUNE_FULL;
   double most = (full ? farther_estimate : far_estimate) * p->configs[0].estimate;
   uint32_t n = 0;
   for (uint32_t k = 0; k < p->n_configs && n < AUTOTUNE_MAX_CONFIGS; k++) {
-    if (p->configs[k].estimate <= most && (full || better_configs(p, k) < FAST_CONFIGS)) {
+    if (p->configs[k].estimate <= most && better_configs(p, k) < d->each) {
       out[n++] = k;
     }
   }
@@ -254,7 +256,7 @@ static status decide_by_timing(tuner *t, decision *d) {
   bool full = t->tune == RT_TUNE_FULL, disturbed;
   double times[AUTOTUNE_MAX_CONFIGS];
   autotune_config configs[AUTOTUNE_MAX_CONFIGS];
-  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
+  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, d, numbers);
   for (uint32_t k = 0; k < n; k++) {
     configs[k] = d->problem.configs[numbers[k]];
   }
@@ -285,15 +287,27 @@ static int by_weight(const void *a, const void *b) {
   return x > y ? -1 : x < y;
 }
 
+/* Returns the seconds that timing d->each configs of each algorithm is expected to take.  A problem with only one
+ * config worth timing is never timed. */
+static double cost_of_each(const tuner *t, const decision *d) {
+  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, d, numbers);
+  return n > 1 ? n * config_seconds : 0;
+}
+
 /* Returns the seconds that timing the problem is expected to take if it should be timed, otherwise 0.  With
  * RT_TUNE_FULL all problems should be timed; otherwise those whose share of the module's estimated time is more than
- * small_share, as long as there is time.  A problem with only one config worth timing is never timed. */
-static double cost_of_timing(const tuner *t, const decision *d) {
-  uint32_t numbers[AUTOTUNE_MAX_CONFIGS], n = worth_timing(t, &d->problem, numbers);
-  double cost = n > 1 ? n * config_seconds : 0, used = t->booked + clock_thread_seconds() - t->start;
-  bool in_time = used + cost <= fmin(fast_seconds, runs * gain * t->estimated);
+ * small_share, as long as there is time, which may suffice for the best config of each algorithm only. */
+static double cost_of_timing(const tuner *t, decision *d) {
+  bool full = t->tune == RT_TUNE_FULL;
+  double used = t->booked + clock_thread_seconds() - t->start, most = fmin(fast_seconds, runs * gain * t->estimated);
+  d->each = full ? AUTOTUNE_MAX_CONFIGS : FAST_CONFIGS;
+  double cost = cost_of_each(t, d);
+  if (!full && used + cost > most) {
+    d->each = 1;
+    cost = cost_of_each(t, d);
+  }
   bool matters = weight_of(d) * 1e-9 > small_share * t->estimated;
-  return t->tune == RT_TUNE_FULL || (in_time && matters) ? cost : 0;
+  return full || (used + cost <= most && matters) ? cost : 0;
 }
 
 /* Times the problems, those with the most estimated time in the module first, as long as that pays.  Decides the other

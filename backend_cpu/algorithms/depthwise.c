@@ -7,7 +7,7 @@
 
 /* Estimated nanoseconds on one thread: of a vector instruction, and of a byte that is read from or written to the
  * caches. */
-static const double instruction_nanoseconds = 0.2, byte_nanoseconds = 0.04;
+static const double instruction_nanoseconds = 0.1, byte_nanoseconds = 0.04;
 
 static const dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 

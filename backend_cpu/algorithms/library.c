@@ -10,9 +10,9 @@
 static const double part_nanoseconds = 4000; /* the least work for which another thread is used */
 static const double longest_part = 1e10; /* the most multiplications in a part, which take some tenths of a second: a
                                             run checks its time limit only between parts */
-/* Estimates for one thread: the time of a call besides its work; how many times as long a multiply-add takes in a
- * convolution whose groups have few channels; and the time of a byte that is read or written (20 GB/s). */
-static const double call_nanoseconds = 600, few_channels_factor = 3, byte_nanoseconds = 0.05;
+/* Estimates for one thread: the time of a call besides its work, and the time of a byte that is read or written
+ * (20 GB/s). */
+static const double call_nanoseconds = 600, byte_nanoseconds = 0.05;
 
 static void swap(int64_t *list) {
   int64_t first = list[0];
@@ -86,13 +86,34 @@ static double bytes_of(const hlo_instr *i) {
   return n;
 }
 
+/* Returns how many times as long a multiply-add of the convolution takes as in one with many channels.  oneDNN's
+ * kernels for one group compute whole vectors of output channels.  Those for groups need groups of whole vectors, or of
+ * one channel and taps that are not many; it multiplies matrices for each other group of each image. */
+static double effort_of(const cpu_geometry *g, int lanes) {
+  enum { MOST_TAPS = 7 }; /* in a dimension; an estimate: oneDNN 2.7 and 3.11 have several rules */
+  const double one_channel = 3, matrices = 80;
+  int64_t in = g->in_channels / g->groups, out = g->out_channels / g->groups;
+  if (g->op != CPU_CONVOLUTION) {
+    return 1;
+  }
+  if (g->groups == 1) {
+    return (double)((out + lanes - 1) / lanes * lanes) / (double)out;
+  }
+  bool few_taps = true;
+  for (int d = 0; d < g->spatial; d++) {
+    few_taps = few_taps && g->kernel[d] <= MOST_TAPS;
+  }
+  return in == 1 && out == 1 && few_taps       ? one_channel
+         : in % lanes == 0 && out % lanes == 0 ? 1
+                                               : fmax(matrices / (double)in, 4);
+}
+
 /* Returns the estimated nanoseconds that the call takes on one thread. */
 static double work_of(const cpu_problem *p, const cpu_contraction *c) {
-  bool few_channels = c->g.op == CPU_CONVOLUTION && c->g.in_channels / c->g.groups < 4 && c->g.groups > 1;
   const emit_target *t = p->options.target;
   /* The lanes of the library's vectors, which may be wider than those of our own kernels. */
   int widest = t->vector_bits ? t->vector_bits / 32 : 1;
-  double each = cpu_multiply_add_nanoseconds(t, widest) * (few_channels ? few_channels_factor : 1);
+  double each = cpu_multiply_add_nanoseconds(t, widest) * effort_of(&c->g, widest);
   return p->multiplications * each + bytes_of(p->instr) * byte_nanoseconds;
 }
 

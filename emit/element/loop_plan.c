@@ -435,13 +435,25 @@ static bool takes_math(walk *w, hlo_value v) {
   return found;
 }
 
-int emit_column_lanes(const emit_element *e, dim rows, dim n) {
-  enum { SIDE_BY_SIDE = 4, BUSY = 8 };
+/* Returns the width of this many vectors if n is a multiple of it, or is not a constant, and if enough work for all
+ * threads is left.  Otherwise returns what emit_choose_lanes returns for n and e->wide. */
+static int lanes_of_vectors(const emit_element *e, dim rows, dim n, int vectors) {
+  enum { BUSY = 8 };
   const dim_table *t = e->x.sizes->table;
-  int wide = e->wide * SIDE_BY_SIDE;
+  int wide = e->wide * vectors;
   bool whole = e->wide > 1 && (!dim_is_const(n) || n % wide == 0);
   double steps = floor(emit_likely_size(t, n) / wide);
   return whole && emit_likely_size(t, rows) * steps >= BUSY ? wide : emit_choose_lanes(n, e->wide);
+}
+
+int emit_column_lanes(const emit_element *e, dim rows, dim n) {
+  enum { SIDE_BY_SIDE = 4 };
+  return lanes_of_vectors(e, rows, n, SIDE_BY_SIDE);
+}
+
+int emit_math_lanes(const emit_element *e, dim rows, dim n) {
+  enum { SIDE_BY_SIDE = 2 }; /* more do not fit in the registers */
+  return e->w->target->small ? emit_choose_lanes(n, e->wide) : lanes_of_vectors(e, rows, n, SIDE_BY_SIDE);
 }
 
 bool emit_sums_columns(const emit_element *e, hlo_value v) {

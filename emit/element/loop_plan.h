@@ -43,6 +43,9 @@ int emit_choose_lanes(dim n, int lanes);
  * all threads is left, this is the width of four vectors, so that more than a cache line is read at once.  Otherwise it
  * is what emit_choose_lanes returns for n and e->wide. */
 int emit_column_lanes(const emit_element *e, dim rows, dim n);
+/* Returns how many elements a kernel should compute at once that takes math (emit_takes_math): those of two vectors
+ * under the same conditions.  A function is a long chain of instructions with many constants, which the two share. */
+int emit_math_lanes(const emit_element *e, dim rows, dim n);
 /* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
  */
 bool emit_sums_columns(const emit_element *e, hlo_value v);

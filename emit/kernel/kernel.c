@@ -188,12 +188,8 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
 /* Merges the innermost loop with the one around it if it is shorter than any vector and elements take math: lanes that
  * are computed from scattered positions cost less than math on single elements.  Returns the number of loops. */
 static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
-  bool math = false;
-  for (uint32_t k = 0; k < w->n_results; k++) {
-    math = math || emit_takes_math(&w->e, w->roots[k]);
-  }
   dim inner = extents[rank - 1];
-  if (rank == 1 || !math || !dim_is_const(inner) || inner == 1 || emit_choose_lanes(inner, w->e.wide) > 1) {
+  if (rank == 1 || !dim_is_const(inner) || inner == 1 || emit_choose_lanes(inner, w->e.wide) > 1) {
     return rank;
   }
   extents[rank - 2] = dim_mul(w->e.x.sizes->table, extents[rank - 2], inner);
@@ -202,11 +198,12 @@ static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
 
 static void write_loops(emit_writer *w) {
   emit_dim_boundaries cuts = {0};
-  bool rows = false, columns = false;
+  bool rows = false, columns = false, math = false;
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_dim_boundaries_of(&w->e, w->roots[k], &cuts);
     columns = columns || emit_sums_columns(&w->e, w->roots[k]);
     rows = rows || emit_prefers_row_loop(&w->e, w->roots[k]);
+    math = math || emit_takes_math(&w->e, w->roots[k]);
   }
   if (w->place && cuts.n < EMIT_MAX_DIM_BOUNDARIES) {
     cuts.at[cuts.n++] = w->place->run;
@@ -222,13 +219,14 @@ static void write_loops(emit_writer *w) {
     emit_nest(w, rank, extents, emit_block_lanes(w, rank, extents), false, store_roots, NULL);
     return;
   }
-  rank = rows || columns || w->rows ? rank : merge_short_loop(w, rank, extents);
+  rank = rows || columns || w->rows || !math ? rank : merge_short_loop(w, rank, extents);
   dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
   int lanes = rows                ? 1
               : columns           ? emit_column_lanes(&w->e, outer, inner)
               : w->n_split_points ? w->e.wide
+              : math              ? emit_math_lanes(&w->e, outer, inner)
                                   : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }

@@ -11,13 +11,8 @@
 
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }
-/* Returns 2^n, which must be a normal number. */
-static V two_to(W w, V n) {
-  V biased = LLVMBuildAdd(w->builder, n, emit_i(n, 127), "");
-  return emit_float_of(w, LLVMBuildShl(w->builder, biased, emit_i(n, 23), ""));
-}
-/* Returns x as an integer, and 0 for NaN, since the conversion of NaN is undefined. */
-static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x, x), x, emit_f(x, 0))); }
+/* Returns 2^(n - 127), which must be a normal number, for an integer whose low bits are n. */
+static V two_to(W w, V n) { return emit_float_of(w, LLVMBuildShl(w->builder, n, emit_i(n, 23), "")); }
 
 /* --- exponentials --- */
 
@@ -28,9 +23,20 @@ static V whole(W w, V x) { return to_int(w, pick(w, emit_fcmp(w, LLVMRealORD, x,
 #define LOGISTIC_IS_0 -103.972077084 /* 150 ln2: half of the least denormal number, which is rounded to 0 */
 #define EXP_POLY 4.999999702e-01, 1.666654050e-01, 4.166744277e-02, 8.367014118e-03, 1.387089258e-03
 
-/* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2. */
-static V reduce_exp(W w, V x, V *n, V *p) {
-  *n = emit_round_even(w, mul_c(w, x, LOG2_E));
+/* Returns the integer n nearest to x c, which must be less than 2^21, and sets *bits to an integer whose low 9 bits are
+ * those of n + bias.  A number around 1.5 2^23 has no bits below 1, so adding that rounds x c to an integer, which its
+ * low bits are.  For NaN, n is NaN and *bits any integer. */
+static V nearest(W w, V x, double c, int bias, V *bits) {
+  double around = 0x1.8p23 + bias;
+  V t = fma_c(w, x, c, emit_f(x, around));
+  *bits = emit_bits_of(w, t);
+  return add_c(w, t, -around);
+}
+
+/* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2, and *bits is as in
+ * nearest. */
+static V reduce_exp(W w, V x, int bias, V *n, V *bits, V *p) {
+  *n = nearest(w, x, LOG2_E, bias, bits);
   V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
   *p = POLY(w, r, EXP_POLY);
   return r;
@@ -39,16 +45,15 @@ static V reduce_exp(W w, V x, V *n, V *p) {
 /* Returns e^x 2^extra for x clamped to [-106, most].  Without scalef, the power of two is multiplied in two steps,
  * since it may be out of range where the result is not. */
 static V exp_up_to(W w, V x, double most, int extra) {
-  V n, p;
+  V n, bits, p;
   x = at_least(w, at_most(w, x, most), -106);
-  V r = reduce_exp(w, x, &n, &p);
+  V r = reduce_exp(w, x, 2 * 127 + extra, &n, &bits, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
   if (w->target->scalef) {
     return emit_scale(w, e, extra ? add_c(w, n, extra) : n);
   }
-  V i = LLVMBuildAdd(w->builder, whole(w, n), emit_i(whole(w, n), extra), "");
-  V half = LLVMBuildAShr(w->builder, i, emit_i(i, 1), "");
-  return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, i, half, "")));
+  V half = LLVMBuildLShr(w->builder, bits, emit_i(bits, 1), "");
+  return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, bits, half, "")));
 }
 
 static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
@@ -58,17 +63,16 @@ static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 /* Returns the same bits as exp_f32, but only for x in [-80, 80], where nothing needs clamping and the power of two is a
  * normal number. */
 static V exp_within(W w, V x) {
-  V n, p, r = reduce_exp(w, x, &n, &p);
+  V n, bits, p, r = reduce_exp(w, x, 127, &n, &bits, &p);
   V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
-  return w->target->scalef ? emit_scale(w, e, n) : mul(w, e, two_to(w, whole(w, n)));
+  return w->target->scalef ? emit_scale(w, e, n) : mul(w, e, two_to(w, bits));
 }
 
 static V expm1_f32(W w, V x) {
-  V n, p, c = at_least(w, at_most(w, x, 89), -20); /* so that n is at most 128 */
-  V r = reduce_exp(w, c, &n, &p);
+  V n, bits, p, c = at_least(w, at_most(w, x, 89), -20); /* so that n is at most 128 */
+  V r = reduce_exp(w, c, 127 - 1, &n, &bits, &p);
   V e = emit_fma(w, mul(w, r, r), p, r);
-  V i = whole(w, n);
-  V half = two_to(w, LLVMBuildSub(w->builder, i, emit_i(i, 1), "")); /* 2^(n-1), since 2^128 is not an f32 */
+  V half = two_to(w, bits); /* 2^(n-1), since 2^128 is not an f32 */
   V y = emit_fma(w, half, e, add_c(w, half, -0.5));
   return pick(w, eq(w, x, 0), x, add(w, y, y));
 }
@@ -87,11 +91,12 @@ static V logistic_f32(W w, V x) {
 static V times_logistic_f32(W w, V x, V y) {
   bool fma = w->target->fma;
   V c = at_least(w, at_most(w, y, 87), -104), tiny = lt(w, y, -80), none = lt(w, y, LOGISTIC_IS_0);
-  V n = emit_round_even(w, mul_c(w, c, -LOG2_E)), minus = neg(w, c);
+  V bits, n = nearest(w, c, -LOG2_E, 127, &bits), minus = neg(w, c);
   V r = fma ? fma_c(w, n, -LN2, minus) : fma_c(w, n, -LN2_LOW, fma_c(w, n, -LN2_HIGH, minus));
   V p = POLY(w, r, 1, 9.999997020e-01, 4.999914765e-01, 1.666765213e-01, 4.189817607e-02, 8.289360441e-03);
-  V power = pick(w, tiny, add_c(w, n, -32), n), small = emit_f(x, 0x1p-32 * (fma ? 1 - 2.4e-7 : 1));
-  V e = w->target->scalef ? emit_scale(w, p, power) : mul(w, p, two_to(w, whole(w, power)));
+  V small = emit_f(x, 0x1p-32 * (fma ? 1 - 2.4e-7 : 1)), less = LLVMBuildSub(w->builder, bits, emit_i(bits, 32), "");
+  V e = w->target->scalef ? emit_scale(w, p, pick(w, tiny, add_c(w, n, -32), n))
+                          : mul(w, p, two_to(w, pick(w, tiny, less, bits)));
   V factor = pick(w, none, emit_f(x, 0), pick(w, tiny, small, emit_f(x, 1)));
   return mul(w, quo(w, x, add_c(w, e, 1)), factor);
 }
@@ -99,10 +104,10 @@ static V times_logistic_f32(W w, V x, V y) {
 /* Returns (e^2a - 1) / (e^2a + 1), where a = |x|, with the sign of x.  With 2a = n ln2 + r and e = e^r - 1, e^2a - 1 is
  * computed as 2^n e + (2^n - 1).  For small a, where n is 0, that is e itself, without a further rounding error. */
 static V tanh_f32(W w, V x) {
-  V n, p, a = absolute(w, x);
-  V r = reduce_exp(w, at_most(w, add(w, a, a), 30), &n, &p);
+  V n, bits, p, a = absolute(w, x);
+  V r = reduce_exp(w, at_most(w, add(w, a, a), 30), 127, &n, &bits, &p);
   V e = emit_fma(w, mul(w, r, r), p, r);
-  V scale = w->target->scalef ? emit_scale(w, emit_f(x, 1), n) : two_to(w, whole(w, n));
+  V scale = two_to(w, bits);
   V m = emit_fma(w, scale, e, add_c(w, scale, -1));
   return with_sign(w, quo(w, m, add_c(w, m, 2)), x);
 }
@@ -170,7 +175,7 @@ V emit_log1p_f32(W w, V x) {
   V lost = pick(w, lt(w, x, 1), sub(w, x, add_c(w, u, -1)), sub(w, emit_f(x, 1), sub(w, u, x)));
   V m = split(w, u, &e);
   /* For e = 128 this is not 2^-e, but then x is infinite or is handled by `huge`. */
-  V scale = two_to(w, LLVMBuildNeg(w->builder, e, ""));
+  V scale = two_to(w, LLVMBuildSub(w->builder, emit_i(e, 127), e, ""));
   V f = emit_fma(w, lost, scale, add_c(w, m, -1));
   V y = log_edges(w, u, log_of_parts(w, f, to_float(w, e)));
   V huge = ge(w, x, 0x1p60);

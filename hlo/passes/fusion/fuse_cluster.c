@@ -90,17 +90,41 @@ static bool repeats_indices(const hlo_instr *u) {
          !dim_known_at_most(dims_of(u), elements_of(u), elements_of(u->operands[1].def));
 }
 
+/* Returns true if a gather reads each element at most once, so that computing them for it repeats nothing. */
+static bool reads_once(const hlo_instr *u) {
+  return dim_known_at_most(dims_of(u), elements_of(u), elements_of(u->operands[0].def));
+}
+
+/* Returns true if v is computed, element by element, from rows that a gather copies: lanes along its innermost
+ * dimension are next to each other in memory, unless the array is transposed in the same kernel.  At most *budget
+ * instructions are looked at. */
+static bool gathers_rows(hlo_value v, int *budget) {
+  const hlo_instr *i = v.def, *x = i->n_operands ? i->operands[0].def : NULL;
+  bool found = i->op == HLO_GATHER && hlo_has_int(i, HLO_ATTR_OFFSET_DIMS, i->shapes[0].rank - 1) &&
+               (x->op != HLO_TRANSPOSE || x->n_uses > 1 || !reads_once(i));
+  for (uint32_t j = 0; hlo_info(i)->kind == HLO_ELEMENTWISE && j < i->n_operands && !found && --*budget > 0; j++) {
+    found = gathers_rows(i->operands[j], budget);
+  }
+  return found;
+}
+
+/* Returns true if the transpose u would have such rows read element by element, as GridSample's last one would.  Then
+ * transposing their sums afterwards takes less time. */
+static bool scatters_rows(const hlo_instr *u) {
+  int last = u->shapes[0].rank - 1, budget = 64;
+  return hlo_ints(u, HLO_ATTR_PERMUTATION)[last] != last && gathers_rows(u->operands[0], &budget);
+}
+
 /* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it
- * more often than it has elements, or reads it only conditionally. */
+ * more often than it has elements, reads it only conditionally, or in an order that takes longer than two kernels. */
 static bool wants_computed(const hlo_instr *u, uint32_t j) {
   const hlo_instr *x = u->operands[j].def;
   if (keeps_order(u)) {
     return elements_of(x) != elements_of(u); /* true for the bounds of clamp, which are scalars */
   }
   switch (u->op) {
-    case HLO_GATHER:
-      return j ? !hlo_is_cheap(x) || repeats_indices(u)
-               : !dim_known_at_most(dims_of(u), elements_of(u), elements_of(x));
+    case HLO_GATHER: return j ? !hlo_is_cheap(x) || repeats_indices(u) : !reads_once(u);
+    case HLO_TRANSPOSE: return scatters_rows(u);
     case HLO_RNG: /* every element needs the same state */ return true;
     case HLO_PAD:
     case HLO_DYNAMIC_SLICE:

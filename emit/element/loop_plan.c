@@ -401,23 +401,34 @@ static bool prefers_row_loop(walk *w, hlo_value v) {
   return false;
 }
 
-/* Returns true if i reduces elements of its operand, but none that differ in the innermost position only, so that each
- * lane has its own sum.  Of windows this is said only where there is a loop over each, whose time several vectors
- * share; loops that are unrolled became slower by a tenth with several. */
-static bool reduces_columns(const emit_element *e, const hlo_instr *i) {
-  bool windows = i->op == HLO_REDUCE_WINDOW && i->shapes[0].rank > 1 && emit_has_short_windows(e->w);
-  return windows ? hlo_ints(i, HLO_ATTR_WINDOW)[i->shapes[0].rank - 1] == 1
-                 : i->op == HLO_REDUCE && !emit_reduces_rows(i);
+/* Returns true if i is a dot whose second operand has rows along the result's innermost dimension. */
+static bool multiplies_rows(const hlo_instr *i) {
+  const shape *y = i->op == HLO_DOT ? hlo_shape(i->operands[1]) : NULL;
+  return y && y->rank > 1 && !hlo_has_int(i, HLO_ATTR_RHS_CONTRACT, y->rank - 1);
 }
 
-/* Returns true if v, or a value that it reads at the same position, is such a reduction. */
-static bool sums_columns(walk *w, hlo_value v) {
-  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
-    return false;
+/* If i reduces elements of its operand, but none that differ in the innermost position only, so that each lane has its
+ * own sum, returns how many vectors of sums should be computed side by side.  Otherwise returns 0.  Products read a
+ * part of each row of a matrix, which may be a page apart, and the longer the parts the faster.  Of windows this is
+ * said only where there is a loop over each, whose time several vectors share; loops that are unrolled became slower by
+ * a tenth with several. */
+static int column_vectors(const emit_element *e, const hlo_instr *i) {
+  enum { PRODUCTS = 8 };
+  if (i->op == HLO_REDUCE_WINDOW) {
+    bool loop = i->shapes[0].rank > 1 && emit_has_short_windows(e->w);
+    return loop && hlo_ints(i, HLO_ATTR_WINDOW)[i->shapes[0].rank - 1] == 1 ? EMIT_COLUMN_VECTORS : 0;
   }
-  bool found = reduces_columns(w->e, v.def);
+  return multiplies_rows(i) ? PRODUCTS : i->op == HLO_REDUCE && !emit_reduces_rows(i) ? EMIT_COLUMN_VECTORS : 0;
+}
+
+/* Returns the number for v, or for the first such reduction among the values that it reads at the same position. */
+static int find_column_vectors(walk *w, hlo_value v) {
+  if (is_leaf(w->e, v) || was_seen(w, v.def)) {
+    return 0;
+  }
+  int found = column_vectors(w->e, v.def);
   for (uint32_t k = 0; !found && keeps_order(v.def) && k < v.def->n_operands; k++) {
-    found = sums_columns(w, v.def->operands[k]);
+    found = find_column_vectors(w, v.def->operands[k]);
   }
   return found;
 }
@@ -435,30 +446,21 @@ static bool takes_math(walk *w, hlo_value v) {
   return found;
 }
 
-/* Returns the width of this many vectors if n is a multiple of it, or is not a constant, and if enough work for all
- * threads is left.  Otherwise returns what emit_choose_lanes returns for n and e->wide. */
-static int lanes_of_vectors(const emit_element *e, dim rows, dim n, int vectors) {
+int emit_lanes_of_vectors(const emit_element *e, dim rows, dim n, int vectors) {
   enum { BUSY = 8 };
   const dim_table *t = e->x.sizes->table;
-  int wide = e->wide * vectors;
-  bool whole = e->wide > 1 && (!dim_is_const(n) || n % wide == 0);
-  double steps = floor(emit_likely_size(t, n) / wide);
-  return whole && emit_likely_size(t, rows) * steps >= BUSY ? wide : emit_choose_lanes(n, e->wide);
+  for (int wide = e->wide * vectors; e->wide > 1 && wide > e->wide; wide /= 2) {
+    double steps = emit_likely_size(t, rows) * floor(emit_likely_size(t, n) / wide);
+    if ((!dim_is_const(n) || n % wide == 0) && steps >= BUSY) {
+      return wide;
+    }
+  }
+  return emit_choose_lanes(n, e->wide);
 }
 
-int emit_column_lanes(const emit_element *e, dim rows, dim n) {
-  enum { SIDE_BY_SIDE = 4 };
-  return lanes_of_vectors(e, rows, n, SIDE_BY_SIDE);
-}
-
-int emit_math_lanes(const emit_element *e, dim rows, dim n) {
-  enum { SIDE_BY_SIDE = 2 }; /* more do not fit in the registers */
-  return e->w->target->small ? emit_choose_lanes(n, e->wide) : lanes_of_vectors(e, rows, n, SIDE_BY_SIDE);
-}
-
-bool emit_sums_columns(const emit_element *e, hlo_value v) {
+int emit_column_vectors(const emit_element *e, hlo_value v) {
   walk w = {.e = e};
-  return sums_columns(&w, v);
+  return find_column_vectors(&w, v);
 }
 
 bool emit_prefers_row_loop(const emit_element *e, hlo_value v) {

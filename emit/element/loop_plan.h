@@ -38,17 +38,18 @@ const int64_t *emit_split_points_of(const emit_element *e, uint32_t n_roots, con
  * `lanes`. */
 int emit_choose_lanes(dim n, int lanes);
 
-/* Returns how many columns a kernel should sum at once, one in each lane, if it sums the columns of `rows` matrices
- * with n columns each.  If n is a multiple of the width of four vectors, or is not a constant, and if enough work for
- * all threads is left, this is the width of four vectors, so that more than a cache line is read at once.  Otherwise it
- * is what emit_choose_lanes returns for n and e->wide. */
-int emit_column_lanes(const emit_element *e, dim rows, dim n);
-/* Returns how many elements a kernel should compute at once that takes math (emit_takes_math): those of two vectors
- * under the same conditions.  A function is a long chain of instructions with many constants, which the two share. */
-int emit_math_lanes(const emit_element *e, dim rows, dim n);
-/* Returns true if v, or a value that v reads at the same position, is a reduction in which each lane has its own sum.
- */
-bool emit_sums_columns(const emit_element *e, hlo_value v);
+/* Returns how many elements next to each other a kernel should compute at once: those of up to `vectors` vectors, a
+ * power of two.  They are as many as n is a multiple of, unless n is not a constant, and as leave enough work for all
+ * threads if there are `rows` times n elements.  If there are no two such vectors, this is what emit_choose_lanes
+ * returns for n and e->wide. */
+int emit_lanes_of_vectors(const emit_element *e, dim rows, dim n, int vectors);
+
+/* Sums of columns, side by side, read more than a cache line of each row.  Functions are long chains of instructions
+ * with many constants, which vectors share; there are registers for two. */
+enum { EMIT_COLUMN_VECTORS = 4, EMIT_MATH_VECTORS = 2 };
+/* If v, or a value that v reads at the same position, is a reduction in which each lane has its own sum, returns how
+ * many vectors of sums should be computed side by side.  Otherwise returns 0. */
+int emit_column_vectors(const emit_element *e, hlo_value v);
 
 /* Returns true if v should be computed one element at a time, because each element needs a loop that can itself use
  * vectors, such as a reduction along the innermost dimension of an operand. */

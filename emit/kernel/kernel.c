@@ -198,10 +198,11 @@ static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
 
 static void write_loops(emit_writer *w) {
   emit_dim_boundaries cuts = {0};
-  bool rows = false, columns = false, math = false;
+  bool rows = false, math = false;
+  int columns = 0;
   for (uint32_t k = 0; k < w->n_results; k++) {
     emit_dim_boundaries_of(&w->e, w->roots[k], &cuts);
-    columns = columns || emit_sums_columns(&w->e, w->roots[k]);
+    columns = columns ? columns : emit_column_vectors(&w->e, w->roots[k]);
     rows = rows || emit_prefers_row_loop(&w->e, w->roots[k]);
     math = math || emit_takes_math(&w->e, w->roots[k]);
   }
@@ -223,10 +224,11 @@ static void write_loops(emit_writer *w) {
   dim inner = extents[rank - 1], outer = emit_dims_product(x, extents, 0, rank - 1);
   w->split_points =
       rows || columns ? NULL : emit_split_points_of(&w->e, w->n_results, w->roots, inner, &w->n_split_points);
+  bool pairs = math && !w->e.w->target->small;
   int lanes = rows                ? 1
-              : columns           ? emit_column_lanes(&w->e, outer, inner)
+              : columns           ? emit_lanes_of_vectors(&w->e, outer, inner, columns)
               : w->n_split_points ? w->e.wide
-              : math              ? emit_math_lanes(&w->e, outer, inner)
+              : pairs             ? emit_lanes_of_vectors(&w->e, outer, inner, EMIT_MATH_VECTORS)
                                   : emit_choose_lanes(inner, w->e.wide);
   emit_nest(w, rank, extents, lanes, false, store_roots, NULL);
 }

@@ -547,7 +547,7 @@ void emit_write_row_fusion(emit_writer *w) {
   find_levels(r, w->e.body);
   w->e.rows = r;
   dim outer = emit_dims_product(&w->e.x, extents, 0, rank - 1);
-  int lanes = r->columns ? emit_column_lanes(&w->e, outer, extents[rank - 1]) : 1;
+  int lanes = r->columns ? emit_lanes_of_vectors(&w->e, outer, extents[rank - 1], EMIT_COLUMN_VECTORS) : 1;
   r->vector = lanes;
   find_stored(r);
   emit_nest(w, rank, extents, lanes, false, row_body, r);

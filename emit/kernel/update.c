@@ -296,7 +296,8 @@ static void write_lines(emit_writer *w) {
     emit_write_block_lines(w, g, extents);
     return;
   }
-  emit_nest(w, 2, extents, emit_column_lanes(&w->e, extents[0], extents[1]), false, line_body, g);
+  int lanes = emit_lanes_of_vectors(&w->e, extents[0], extents[1], EMIT_COLUMN_VECTORS);
+  emit_nest(w, 2, extents, lanes, false, line_body, g);
 }
 
 void emit_write_update(emit_writer *w) {

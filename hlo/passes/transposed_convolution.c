@@ -2,12 +2,12 @@
  *
  * Importers express a transposed convolution as a convolution with lhs_dilation s, which means s - 1 zeros between the
  * operand's elements.  It becomes a convolution of the operand without zeros.  For each dimension with s > 1, the new
- * convolution has s times as many output channels; a reshape and a transpose then move these channels to their
- * positions along the dimension.
+ * convolution has s times as many output channels, next to each other in each group; a reshape and a transpose then
+ * move these channels to their positions along the dimension.
  *
  * Requires: a target that sets channels_last; runs after layout.  Keeps: results up to rounding, and except for
- * products of infinities with zeros.  Breaks: nothing.  It applies only without groups, strides and dilation of the
- * kernel, and if the kernel does not get too many zeros.
+ * products of infinities with zeros.  Breaks: nothing.  It applies only without strides and dilation of the kernel,
+ * and if the kernel does not get too many zeros.
  *
  * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], for those t for which the index is an integer.
  * With o = s*u + p this is the sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p],
@@ -80,53 +80,64 @@ static bool read_axes(const hlo_instr *i, axis *axes, int n) {
   return spread && waste <= 4;
 }
 
+/* Returns 1 if there are several groups, which are a dimension in the middle of the rearrangements below; otherwise 0.
+ */
+static int has_groups(const hlo_instr *i) { return hlo_int(i, HLO_ATTR_GROUPS) > 1; }
+
 static bool applies(const hlo_instr *i) {
   const shape *y = &i->shapes[0];
   const dim_table *t = i->parent->module->dims;
-  return hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && hlo_int(i, HLO_ATTR_GROUPS) == 1 &&
-         shape_is_static(hlo_shape(i->operands[1])) && shape_is_exact(t, y) &&
-         shape_is_exact(t, hlo_shape(i->operands[0])) && !shape_is_empty(y) &&
-         !shape_is_empty(hlo_shape(i->operands[0])) && 2 * y->rank - 2 <= SHAPE_MAX_RANK;
+  return hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_LAST && shape_is_static(hlo_shape(i->operands[1])) &&
+         shape_is_exact(t, y) && shape_is_exact(t, hlo_shape(i->operands[0])) && !shape_is_empty(y) &&
+         !shape_is_empty(hlo_shape(i->operands[0])) && 2 * y->rank - 2 + has_groups(i) <= SHAPE_MAX_RANK;
 }
 
-/* Rearranges the kernel [O, I, k...] to [s..., O, I, taps...] and merges the first dimensions with O. */
-static hlo_value new_kernel(hlo_builder *b, hlo_value w, const axis *axes, int n) {
+/* Rearranges the kernel [groups O, I, k...] to [groups, s..., O, I, taps...] and merges the first dimensions with O. */
+static hlo_value new_kernel(hlo_builder *b, const hlo_instr *i, const axis *axes, int n) {
+  hlo_value w = i->operands[1];
   const shape *old = hlo_shape(w);
-  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0}, phases[SHAPE_MAX_RANK], order[SHAPE_MAX_RANK];
-  dim apart[SHAPE_MAX_RANK] = {old->dims[0], old->dims[1]}, merged[SHAPE_MAX_RANK] = {old->dims[0], old->dims[1]};
+  int g = has_groups(i), first = 2 + g; /* the dimension of the first axis in `apart` */
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0}, phases[SHAPE_MAX_RANK], order[SHAPE_MAX_RANK] = {0};
+  dim apart[SHAPE_MAX_RANK] = {hlo_int(i, HLO_ATTR_GROUPS)}, merged[SHAPE_MAX_RANK] = {old->dims[0], old->dims[1]};
+  apart[g] = old->dims[0] / hlo_int(i, HLO_ATTR_GROUPS);
+  apart[g + 1] = old->dims[1];
   for (int d = 0; d < n; d++) {
     low[d + 2] = axes[d].before;
     high[d + 2] = axes[d].after;
-    apart[2 + 2 * d] = merged[d + 2] = axes[d].taps;
-    apart[3 + 2 * d] = axes[d].s;
-    phases[d] = order[d] = 3 + 2 * d;
-    order[n + 2 + d] = 2 + 2 * d;
+    apart[first + 2 * d] = merged[d + 2] = axes[d].taps;
+    apart[first + 2 * d + 1] = axes[d].s;
+    phases[d] = order[g + d] = first + 2 * d + 1;
+    order[first + n + d] = first + 2 * d;
     merged[0] *= axes[d].s;
   }
-  order[n] = 0;
-  order[n + 1] = 1;
+  order[g + n] = g;
+  order[g + n + 1] = g + 1;
   w = hlo_pad(b, w, hlo_scalar(b, (dtype)old->type, 0), low, high, NULL);
-  w = hlo_reverse(b, hlo_reshape(b, w, 2 + 2 * n, apart), (uint32_t)n, phases);
+  w = hlo_reverse(b, hlo_reshape(b, w, first + 2 * n, apart), (uint32_t)n, phases);
   return hlo_reshape(b, hlo_transpose(b, w, order), n + 2, merged);
 }
 
-/* Rearranges the result [N, places..., s... * C] to [N, out..., C]. */
-static hlo_value place_phases(hlo_builder *b, hlo_value y, const axis *axes, int n, dim channels) {
-  dim batch = hlo_shape(y)->dims[0];
+/* Rearranges the result [N, places..., groups s... C] to [N, out..., groups C]. */
+static hlo_value place_phases(hlo_builder *b, hlo_value y, const hlo_instr *i, const axis *axes, int n) {
+  dim batch = hlo_shape(y)->dims[0], channels = i->shapes[0].dims[n + 1];
+  int g = has_groups(i);
   int64_t order[SHAPE_MAX_RANK] = {0};
   dim apart[SHAPE_MAX_RANK] = {batch}, merged[SHAPE_MAX_RANK] = {batch}, starts[SHAPE_MAX_RANK] = {0};
   dim limits[SHAPE_MAX_RANK] = {batch};
+  apart[1 + n] = hlo_int(i, HLO_ATTR_GROUPS); /* overwritten by a phase if there is only one */
   for (int d = 0; d < n; d++) {
     apart[1 + d] = axes[d].places;
-    apart[1 + n + d] = axes[d].s;
+    apart[1 + n + g + d] = axes[d].s;
     merged[1 + d] = dim_mul(b->computation->module->dims, axes[d].places, axes[d].s);
     limits[1 + d] = axes[d].out;
     order[1 + 2 * d] = 1 + d;
-    order[2 + 2 * d] = 1 + n + d;
+    order[2 + 2 * d] = 1 + n + g + d;
   }
-  apart[1 + 2 * n] = merged[1 + n] = limits[1 + n] = channels;
-  order[1 + 2 * n] = 1 + 2 * n;
-  y = hlo_transpose(b, hlo_reshape(b, y, 2 + 2 * n, apart), order);
+  apart[1 + 2 * n + g] = channels / hlo_int(i, HLO_ATTR_GROUPS);
+  merged[1 + n] = limits[1 + n] = channels;
+  order[1 + 2 * n] = 1 + n;
+  order[1 + 2 * n + g] = 1 + 2 * n + g;
+  y = hlo_transpose(b, hlo_reshape(b, y, 2 + 2 * n + g, apart), order);
   return hlo_slice(b, hlo_reshape(b, y, n + 2, merged), starts, limits, NULL);
 }
 
@@ -143,10 +154,9 @@ static bool spread_to_phases(hlo_builder *b, hlo_instr *i) {
     high[d] = axes[d].new_high;
   }
   b->source = i->source;
-  hlo_conv_dims dims = {ones, low, high, ones, ones, 1, HLO_CHANNELS_LAST};
-  hlo_value w = new_kernel(b, i->operands[1], axes, n);
-  hlo_value y = hlo_convolution(b, i->operands[0], w, &dims);
-  return !b->error && hlo_becomes(i, place_phases(b, y, axes, n, i->shapes[0].dims[n + 1]));
+  hlo_conv_dims dims = {ones, low, high, ones, ones, hlo_int(i, HLO_ATTR_GROUPS), HLO_CHANNELS_LAST};
+  hlo_value y = hlo_convolution(b, i->operands[0], new_kernel(b, i, axes, n), &dims);
+  return !b->error && hlo_becomes(i, place_phases(b, y, i, axes, n));
 }
 
 status pass_transposed_convolution(hlo_module *m, pass_context *c, bool *changed) {

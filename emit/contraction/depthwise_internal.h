@@ -9,7 +9,7 @@
 #include "emit/product/gemm.h"
 #include "emit/product/shared_kernel.h"
 
-enum { DEPTHWISE_MOST_TAPS = 16 }; /* the most taps along a dimension */
+enum { DEPTHWISE_MOST_TAPS = 64 }; /* the most taps along a dimension */
 
 /* --- sums of products --- */
 

@@ -160,12 +160,15 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
       d->lanes % d->multiplier) {
     return false;
   }
-  bool has_runs = emit_depthwise_has_runs(d);
-  d->width =
-      has_runs ? even_width(d->out[1], min_i64(most, d->out[1])) : usual_width(emit_likely_size(dims, d->out[1]), most);
   d->parts = choose_parts(dims, d, t, threads);
-  int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
-  return n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
+  bool fits = false, has_runs = emit_depthwise_has_runs(d);
+  for (; most && !fits; most /= 2) {
+    d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
+                        : usual_width(emit_likely_size(dims, d->out[1]), most);
+    int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
+    fits = n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
+  }
+  return fits;
 }
 
 void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d) {

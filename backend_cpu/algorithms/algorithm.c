@@ -15,8 +15,8 @@ enum { N_ALGORITHMS = sizeof algorithms / sizeof *algorithms };
 /* --- problems --- */
 
 /* Returns the number of the operand of `i` that the contraction reads as its operand k, perhaps through reshapes.
- * Returns -1 if something else in `i` reads that operand, too, or if the fusion computes operand k of the contraction
- * itself. */
+ * Returns -1 if the fusion computes operand k of the contraction itself, or if k is 1 and something else in `i` reads
+ * that operand, too, so that it cannot be packed. */
 static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint32_t k) {
   hlo_value v = contraction->operands[k];
   hlo_quantized_weights small;
@@ -24,10 +24,10 @@ static int32_t operand_of(const hlo_instr *i, const hlo_instr *contraction, uint
     return hlo_value_equal(v, i->operands[1 - k]) ? -1 : (int32_t)k;
   }
   v = k == 1 && hlo_quantized_weights_of(contraction, &small) ? small.q : v;
-  while (v.def->op == HLO_RESHAPE && v.def->n_uses == 1) {
+  while (v.def->op == HLO_RESHAPE && (k == 0 || v.def->n_uses == 1)) {
     v = v.def->operands[0];
   }
-  return v.def->op == HLO_PARAMETER && v.def->n_uses == 1 ? (int32_t)hlo_int(v.def, HLO_ATTR_INDEX) : -1;
+  return v.def->op == HLO_PARAMETER && (k == 0 || v.def->n_uses == 1) ? (int32_t)hlo_int(v.def, HLO_ATTR_INDEX) : -1;
 }
 
 bool cpu_problem_of(const hlo_instr *i, const cpu_problem_options *options, cpu_problem *out) {

@@ -28,8 +28,8 @@ typedef struct cpu_problem {
   const hlo_instr *instr;       /* the dot or convolution, or the output fusion around it */
   const hlo_instr *contraction; /* the dot or convolution: `instr` itself, or an instruction in its body */
   /* the numbers of the operands of `instr` that the contraction reads as its first operand and as its second one (the
-   * weights); -1 if the fusion computes that operand of the contraction itself, or if it also reads the operand
-   * elsewhere */
+   * weights); -1 if the fusion computes that operand of the contraction itself, or if it reads the weights elsewhere,
+   * too */
   int32_t lhs, weights;
   bool constant_weights;  /* whether the weights are a constant, which can be packed while compiling */
   bool takes_sizes;       /* whether the kernel would take sizes as arguments (emit_takes_sizes) */

@@ -248,6 +248,8 @@ row("MatMul 128x768x768", "MatMul", [normal(128, 768), const(normal(768, 768))])
 row("MatMul no constant", "MatMul", [normal(128, 768), normal(768, 768)])
 row("MatMul batch", "MatMul", [normal(12, 128, 64), normal(12, 64, 128)])
 row("MatMul vector", "MatMul", [normal(1, 768), const(normal(768, 3072))])
+row("MatMul vector, none const", "MatMul", [normal(1, 768), normal(768, 3072)])
+row("MatMul long rows", "MatMul", [normal(1, 4096), normal(4096, 4096)])
 row("MatMul f64", "MatMul", [normal(128, 256, t=F64), normal(256, 256, t=F64)])
 row("Gemm transB", "Gemm", [normal(128, 768), const(normal(768, 768)), const(normal(768))], transB=1)
 row("Einsum bhid,bhjd", "Einsum", [normal(2, 8, 64, 32), normal(2, 8, 64, 32)], equation="bhid,bhjd->bhij")
@@ -264,3 +266,25 @@ row("Conv 3x3 64", "Conv", [image, const(normal(64, 64, 3, 3) / 24)], pads=[1, 1
 row("ConvTranspose 2x2/2", "ConvTranspose", [small, const(normal(64, 32, 2, 2) / 8)], strides=[2, 2])
 row("DFT 512", "DFT", [normal(16, 512, 1), None, const(np.int64(1))])
 row("Det", "Det", [normal(64, 16, 16)])
+
+
+def convolution(name, inputs, outputs, *kernel, groups=1, image=(56, 56), op="Conv", **attributes):
+    """Adds a row with the padding that keeps the size, unless the attributes say otherwise."""
+    taps = (outputs, inputs // groups) if op == "Conv" else (inputs, outputs // groups)
+    w = normal(*taps, *kernel) / np.sqrt(inputs // groups * np.prod(kernel)).astype(np.float32)
+    attributes = {"pads": [k // 2 for k in kernel] * 2, "group": groups, **attributes}
+    row(name, op, [normal(1, inputs, *image), const(w), const(normal(outputs))], kernel_shape=list(kernel), **attributes)
+
+
+convolution("Conv 3x3/2", 64, 128, 3, 3, strides=[2, 2])
+convolution("Conv 3x3 one output", 64, 1, 3, 3)
+convolution("Conv 3x3 32 groups", 128, 128, 3, 3, groups=32)
+convolution("Conv 3x3 dilated", 64, 64, 3, 3, dilations=[2, 2], pads=[2] * 4)
+convolution("Conv 7x7/2 image", 3, 64, 7, 7, image=(224, 224), strides=[2, 2])
+for size in (3, 7, 31, 51):
+    convolution(f"Conv depthwise {size}x{size}", 64, 64, size, size, groups=64)
+convolution("Conv depthwise 31", 256, 256, 31, groups=256, image=(500,))
+convolution("Conv audio 10/5", 1, 512, 10, image=(16000,), strides=[5], pads=[0, 0])
+convolution("Conv audio 3 dilated", 64, 64, 3, image=(4000,), dilations=[4], pads=[4, 4])
+convolution("ConvTranspose 3x3/2", 128, 64, 3, 3, op="ConvTranspose", image=(28, 28), strides=[2, 2], output_padding=[1, 1])
+convolution("ConvTranspose depthwise", 64, 64, 4, 4, op="ConvTranspose", groups=64, image=(28, 28), strides=[2, 2], pads=[1] * 4)

@@ -62,7 +62,6 @@ typedef struct onnx_finding {
 typedef struct onnx_findings {
   uint32_t n, cap;
   onnx_finding *items;
-  const char *deferred; /* why the first node that needs contents is not imported (onnx_segment.reason), or NULL */
 } onnx_findings;
 
 /* A graph that runs segment by segment: the main graph, a subgraph or a function's body.  A subgraph sees those values

@@ -68,6 +68,9 @@ typedef struct onnx_import_options {
   /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions to which this list
    * defines them to be equal (symbolic.h).  The sizes that the other options give are then hints. */
   const onnx_definitions *symbols;
+  /* If not NULL, set to why the first node that is deferred or host-interpreted is not a part of the module; NULL if
+   * there is none. */
+  const char **deferred;
   hlo_eval_fn *eval; /* folds constants; if it is NULL, nothing is folded, and many models cannot be imported */
 } onnx_import_options;
 

@@ -306,8 +306,8 @@ status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_option
   }
   CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; that depends on the content of input '%s'",
              segment.reason, asked);
-  if (options->findings) {
-    options->findings->deferred = segment.reason;
+  if (options->deferred) {
+    *options->deferred = segment.reason;
   }
   *complete = segment.complete;
   *out = segment.module;

@@ -213,19 +213,69 @@ static int64_t size_by_remainder(const onnx_node *n, dim extent, int64_t stride)
   return size;
 }
 
-void onnx_window_same_pads(const onnx_node *n, onnx_window *w, const dim *in) {
-  if (w->auto_pad != ONNX_PAD_SAME_UPPER && w->auto_pad != ONNX_PAD_SAME_LOWER) {
-    return;
+/* Returns the part of the padding that is before the input. */
+static int64_t before(const onnx_window *w, int64_t total) {
+  return w->auto_pad == ONNX_PAD_SAME_UPPER ? total / 2 : total - total / 2;
+}
+
+/* Returns the padding before an open extent.  If all of the padding were behind the input, the last window would begin
+ * `room` elements before the input's last one. */
+static dim open_padding(dim_table *t, const onnx_window *w, int k, dim extent) {
+  dim room = dim_mod(t, dim_add_const(t, extent, w->strides[k] - 1), w->strides[k]);
+  dim total = dim_max(t, 0, dim_signed_sub(t, onnx_window_extent(w, k) - 1, room));
+  return dim_floordiv(t, dim_add_const(t, total, w->auto_pad == ONNX_PAD_SAME_LOWER), 2);
+}
+
+/* Returns true if the padding before an open extent is the same for all sizes, and sets *low to it. */
+static bool padding_is_known(const onnx_window *w, int k, int64_t *low) {
+  int64_t most = onnx_window_extent(w, k) - 1, least = most - (w->strides[k] - 1);
+  *low = before(w, most);
+  return *low == before(w, least > 0 ? least : 0);
+}
+
+static void fixed_pads(const onnx_node *n, onnx_window *w, int k, dim extent) {
+  int64_t size = size_by_remainder(n, extent, w->strides[k]);
+  int64_t positions = (size + w->strides[k] - 1) / w->strides[k];
+  int64_t total = (positions - 1) * w->strides[k] + onnx_window_extent(w, k) - size;
+  total = total > 0 ? total : 0;
+  w->low[k] = before(w, total);
+  w->high[k] = total - w->low[k];
+}
+
+/* The result has as many elements as the windows cover if each begins at its first element, and one more for each
+ * further element of the extent.  It is cut from x with the largest padding. */
+hlo_value onnx_pad_open_same(const onnx_node *n, const onnx_window *w, int k, hlo_value x, int64_t axis,
+                             hlo_value fill) {
+  dim_table *t = onnx_dims(n);
+  int64_t most = onnx_window_extent(w, k) - 1, largest = before(w, most), low[SHAPE_MAX_RANK] = {0},
+          high[SHAPE_MAX_RANK] = {0};
+  if (!x.def) {
+    return x;
   }
-  for (int k = 0; k < w->n; k++) {
-    int64_t size = size_by_remainder(n, in[k], w->strides[k]);
-    int64_t positions = (size + w->strides[k] - 1) / w->strides[k];
-    int64_t total = (positions - 1) * w->strides[k] + onnx_window_extent(w, k) - size;
-    total = total > 0 ? total : 0;
-    int64_t less = total / 2;
-    w->low[k] = w->auto_pad == ONNX_PAD_SAME_UPPER ? less : total - less;
-    w->high[k] = total - w->low[k];
+  dim extent = hlo_shape(x)->dims[axis], start = dim_signed_sub(t, largest, open_padding(t, w, k, extent));
+  low[axis] = largest;
+  high[axis] = most;
+  hlo_value padded = hlo_pad(n->b, x, fill, low, high, NULL);
+  return hlo_slice_dim(n->b, padded, axis, start, dim_add(t, start, dim_add_const(t, extent, most)));
+}
+
+hlo_value onnx_pad_same(const onnx_node *n, onnx_window *w, hlo_value x, hlo_value fill) {
+  bool same = w->auto_pad == ONNX_PAD_SAME_UPPER || w->auto_pad == ONNX_PAD_SAME_LOWER;
+  for (int k = 0; k < w->n && same && x.def; k++) {
+    dim extent = hlo_shape(x)->dims[2 + k];
+    w->low[k] = w->high[k] = 0;
+    if (dim_is_const(extent)) {
+      fixed_pads(n, w, k, extent);
+    } else if (padding_is_known(w, k, &w->low[k])) {
+      w->high[k] = onnx_window_extent(w, k) - 1 - w->low[k];
+    } else if (fill.def) {
+      w->low[k] = 0;
+      x = onnx_pad_open_same(n, w, k, x, 2 + k, fill);
+    } else {
+      fixed_pads(n, w, k, extent);
+    }
   }
+  return x;
 }
 
 status onnx_window_fits(const onnx_node *n, const onnx_window *w, const dim *in) {

@@ -53,7 +53,7 @@ typedef struct onnx_window {
   int n;
   onnx_auto_pad auto_pad;
   int64_t kernel[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], dilations[SHAPE_MAX_RANK];
-  /* The padding before and after the input.  For SAME_UPPER and SAME_LOWER, onnx_window_same_pads computes it. */
+  /* The padding before and after the input.  For SAME_UPPER and SAME_LOWER, onnx_pad_same computes it. */
   int64_t low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
 } onnx_window;
 
@@ -64,9 +64,17 @@ STATUS_MUST_USE status onnx_read_window(const onnx_node *n, int spatial, const d
 static inline int64_t onnx_window_extent(const onnx_window *w, int k) {
   return (w->kernel[k] - 1) * w->dilations[k] + 1;
 }
-/* Computes the pads of auto_pad SAME_UPPER and SAME_LOWER for an input of these spatial extents, such that the window
- * has ceil(in / stride) positions.  For other values of auto_pad it does nothing. */
-void onnx_window_same_pads(const onnx_node *n, onnx_window *w, const dim *in);
+/* Computes the pads of auto_pad SAME_UPPER and SAME_LOWER for x [N, C, spatial...], such that the window has
+ * ceil(extent / stride) positions, and returns x.  For other values of auto_pad it does nothing.
+ *
+ * Where an extent is open, the padding before it may depend on its remainder by the stride.  Then the result is x with
+ * the padding around it, elements that are the scalar `fill`, and the pads are 0; if fill.def is NULL, the remainder
+ * becomes a guard. */
+hlo_value onnx_pad_same(const onnx_node *n, onnx_window *w, hlo_value x, hlo_value fill);
+/* Returns x padded along `axis` as onnx_pad_same pads an open dimension k of that extent, or x itself if it does not.
+ */
+hlo_value onnx_pad_open_same(const onnx_node *n, const onnx_window *w, int k, hlo_value x, int64_t axis,
+                             hlo_value fill);
 /* Returns an error if the kernel is larger than the padded input. */
 STATUS_MUST_USE status onnx_window_fits(const onnx_node *n, const onnx_window *w, const dim *in);
 

@@ -136,6 +136,7 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
     return copy_hlo(l->hlo, r, a, out);
   }
   onnx_import_options o = compiler_import_options(a, r);
+  o.deferred = &v->deferred;
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
   uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
   for (uint32_t k = 0; k < s->n_inputs; k++) {

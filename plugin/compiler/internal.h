@@ -28,6 +28,7 @@ typedef struct compiler_validity {
   uint32_t *told;
   rt_definition *definitions; /* the expressions to which symbols must be equal */
   uint32_t n_definitions;
+  const char *deferred; /* if the module is only the first segment: which node is not a part of it, and why */
 } compiler_validity;
 
 /* Returns the options of the import that follow from a request: all but the inputs.  In import.c. */

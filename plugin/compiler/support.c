@@ -235,11 +235,13 @@ static void check_nodes(check_support *c) {
   hlo_module *m;
   onnx_findings findings = {0};
   bool wants = false, complete;
+  const char *deferred = NULL;
   onnx_import_options options = {.inputs = c->inputs,
                                  .n_inputs = c->n_inputs,
                                  .open_dim = c->request->open_dim,
                                  .wanted = ARENA_NEW_N(c->a, bool, c->n_inputs),
                                  .findings = &findings,
+                                 .deferred = &deferred,
                                  .eval = ref_fold};
   status failed = onnx_import(c->a, c->m, &options, &m, &complete);
   for (uint32_t k = 0; failed && k < c->n_inputs; k++) {
@@ -257,8 +259,8 @@ static void check_nodes(check_support *c) {
       add_finding(c, findings.items[k].code, findings.items[k].text);
     }
   }
-  if (!failed && findings.deferred) {
-    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", findings.deferred));
+  if (!failed && deferred) {
+    add_note(c, arena_printf(c->a, "what depends on this was not looked at: %s", deferred));
   }
   if (failed && !wants) {
     add_finding(c, status_get_code(failed), arena_strdup(c->a, status_message(failed)));
@@ -273,12 +275,15 @@ static void check_sizes(check_support *c) {
   onnx_definitions found = {0};
   bool complete;
   onnx_import_options o = compiler_import_options(c->a, c->request);
+  const char *deferred = NULL;
   o.inputs = c->inputs;
   o.n_inputs = c->n_inputs;
+  o.deferred = &deferred;
   status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
   if (failed || !complete) {
-    add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s",
-                             failed ? status_message(failed) : "the model runs segment by segment"));
+    const char *reason = failed ? status_message(failed)
+                                : arena_printf(c->a, "the model runs segment by segment, since %s", deferred);
+    add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s", reason));
     status_free(failed);
     return;
   }

@@ -39,11 +39,10 @@ static hlo_value convolve(hlo_builder *b, hlo_value x, hlo_value w, const conv_a
   return hlo_convolution(b, x, w, &d);
 }
 
-/* Resolves auto_pad and checks that the kernel fits into the padded input xk. */
-static status finish_window(const onnx_node *n, uint32_t xk, conv_attrs *c) {
-  const dim *in = onnx_in_shape(n, xk)->dims + 2;
-  onnx_window_same_pads(n, &c->window, in);
-  return onnx_window_fits(n, &c->window, in);
+/* Resolves auto_pad, which may pad *x by `fill`, and checks that the kernel fits into the padded input. */
+static status finish_window(const onnx_node *n, conv_attrs *c, hlo_value *x, hlo_value fill) {
+  *x = onnx_pad_same(n, &c->window, *x, fill);
+  return n->b->error ? NULL : onnx_window_fits(n, &c->window, hlo_shape(*x)->dims + 2);
 }
 
 /* Adds input k, a bias [channels], to y [N, channels, spatial...] if it is present. */
@@ -60,8 +59,9 @@ static status add_bias(onnx_node *n, uint32_t k, hlo_value *y) {
 status onnx_import_conv(onnx_node *n) {
   conv_attrs c;
   TRY(read_conv(n, 0, 1, false, &c));
-  TRY(finish_window(n, 0, &c));
-  n->out[0] = convolve(n->b, n->in[0], n->in[1], &c);
+  hlo_value x = n->in[0];
+  TRY(finish_window(n, &c, &x, hlo_scalar(n->b, hlo_type(x), 0)));
+  n->out[0] = convolve(n->b, x, n->in[1], &c);
   return add_bias(n, 2, &n->out[0]);
 }
 
@@ -178,9 +178,9 @@ status onnx_import_conv_transpose(onnx_node *n) {
 
 /* --- ConvInteger and QLinearConv --- */
 
-/* Returns input k as s32, minus its zero point, which is input zk; a zero point of rank 1 varies along dimension 0. */
-static hlo_value centered(const onnx_node *n, uint32_t k, uint32_t zk) {
-  hlo_value x = hlo_convert(n->b, n->in[k], DTYPE_S32);
+/* Returns x as s32, minus its zero point, which is input zk; a zero point of rank 1 varies along dimension 0. */
+static hlo_value centered(const onnx_node *n, hlo_value x, uint32_t zk) {
+  x = hlo_convert(n->b, x, DTYPE_S32);
   if (!onnx_has_in(n, zk)) {
     return x;
   }
@@ -212,15 +212,21 @@ static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32
   return NULL;
 }
 
+/* Returns input zk, a zero point of one element, as a scalar; 0 if it is missing. */
+static hlo_value scalar_zero(const onnx_node *n, uint32_t zk) {
+  return onnx_has_in(n, zk) ? hlo_reshape(n->b, n->in[zk], 0, NULL) : hlo_scalar(n->b, hlo_type(n->in[0]), 0);
+}
+
 status onnx_import_conv_integer(onnx_node *n) {
   conv_attrs c;
+  hlo_value x = n->in[0];
   TRY(read_conv(n, 0, 1, false, &c));
-  TRY(finish_window(n, 0, &c));
   TRY(need_type(n, 2, "x_zero_point", 0, "x"));
   TRY(need_type(n, 3, "w_zero_point", 1, "w"));
   TRY(need_parameter(n, 2, "x_zero_point", 0));
   TRY(need_parameter(n, 3, "w_zero_point", onnx_in_shape(n, 1)->dims[0]));
-  n->out[0] = convolve(n->b, centered(n, 0, 2), centered(n, 1, 3), &c);
+  TRY(finish_window(n, &c, &x, scalar_zero(n, 2)));
+  n->out[0] = convolve(n->b, centered(n, x, 2), centered(n, n->in[1], 3), &c);
   return NULL;
 }
 
@@ -228,8 +234,8 @@ status onnx_import_conv_integer(onnx_node *n) {
 status onnx_import_qlinear_conv(onnx_node *n) {
   hlo_builder *b = n->b;
   conv_attrs c;
+  hlo_value x = n->in[0];
   TRY(read_conv(n, 0, 3, false, &c));
-  TRY(finish_window(n, 0, &c));
   dim channels = onnx_in_shape(n, 3)->dims[0];
   static const char *const names[] = {"x_scale", "x_zero_point", "", "w_scale", "w_zero_point",
                                       "y_scale", "y_zero_point"};
@@ -238,7 +244,8 @@ status onnx_import_qlinear_conv(onnx_node *n) {
       TRY(need_parameter(n, k, names[k - 1], k == 4 || k == 5 ? channels : 0));
     }
   }
-  hlo_value y = convolve(b, centered(n, 0, 2), centered(n, 3, 5), &c);
+  TRY(finish_window(n, &c, &x, scalar_zero(n, 2)));
+  hlo_value y = convolve(b, centered(n, x, 2), centered(n, n->in[3], 5), &c);
   TRY(add_bias(n, 8, &y));
   const shape *s = hlo_shape(y);
   hlo_value scale = onnx_along(b, n->in[1], s, 1);

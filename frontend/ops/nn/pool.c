@@ -12,7 +12,8 @@
 typedef struct pool {
   onnx_window w; /* the attributes of the node */
   int rank;
-  dim in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK]; /* spatial extents */
+  /* spatial extents, of which in[k] differs from given[k] if auto_pad has padded the input itself (onnx_pad_same) */
+  dim given[SHAPE_MAX_RANK], in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK];
   int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode it reaches at least to the end of the
                                      last window */
   int64_t window[SHAPE_MAX_RANK], strides[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK],
@@ -32,14 +33,9 @@ static dim positions(dim_table *t, const onnx_window *w, int k, dim in, int64_t 
 
 /* Returns the padding after the input in dimension k with ceil_mode.  The window at the last position may extend beyond
  * the padding, by less than a stride, but it must start within the input or the padding before it. */
-static int64_t ceil_padding(dim_table *t, const onnx_window *w, int k, dim in) {
-  int64_t stride = w->strides[k], high = w->high[k];
-  dim last = dim_mul(t, dim_floordiv(t, dim_signed_add(t, room_of(t, w, k, in), stride - 1), stride), stride);
-  bool may_start_after = high + stride > onnx_window_extent(w, k);
-  if (may_start_after && dim_at_most(t, dim_add_const(t, in, w->low[k]), last)) {
-    return high;
-  }
-  return high + stride - 1;
+static int64_t ceil_padding(const onnx_window *w, int k) {
+  int64_t beyond = w->high[k] + w->strides[k] - 1, of_last = onnx_window_extent(w, k) - 1;
+  return beyond < of_last ? beyond : of_last;
 }
 
 /* Returns an error if the window has no position.  With ceil_mode the kernel may exceed the padded input by less than a
@@ -80,23 +76,25 @@ static void leave_out_padding(pool *p, int k) {
   }
 }
 
-static status read_pool(const onnx_node *n, pool *p) {
-  const shape *x = onnx_in_shape(n, 0);
+/* Reads a pooling of *x, which auto_pad may pad by `fill` (onnx_pad_same). */
+static status read_pool(const onnx_node *n, hlo_value fill, hlo_value *x, pool *p) {
   dim_table *t = onnx_dims(n);
   bool ceil_mode;
   TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
-  TRY(onnx_read_window(n, x->rank - 2, NULL, &p->w));
+  p->rank = hlo_rank(*x);
+  TRY(onnx_read_window(n, p->rank - 2, NULL, &p->w));
   TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
-  p->rank = x->rank;
-  memcpy(p->in, x->dims + 2, (size_t)p->w.n * sizeof *p->in);
-  onnx_window_same_pads(n, &p->w, p->in);
+  ceil_mode &= p->w.auto_pad < ONNX_PAD_SAME_UPPER; /* SAME says how many positions there are */
+  memcpy(p->given, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);
+  *x = onnx_pad_same(n, &p->w, *x, fill);
+  memcpy(p->in, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);
   TRY(window_fits(n, &p->w, p->in, ceil_mode));
   for (int k = 0; k < 2; k++) {
     p->window[k] = p->strides[k] = p->dilation[k] = 1;
     p->low[k] = p->high[k] = 0;
   }
   for (int k = 0; k < p->w.n; k++) {
-    p->high[2 + k] = ceil_mode ? ceil_padding(t, &p->w, k, p->in[k]) : p->w.high[k];
+    p->high[2 + k] = ceil_mode ? ceil_padding(&p->w, k) : p->w.high[k];
     p->out[k] = positions(t, &p->w, k, p->in[k], p->high[2 + k]);
     p->window[2 + k] = p->w.kernel[k];
     p->strides[2 + k] = p->w.strides[k];
@@ -124,11 +122,14 @@ static hlo_window window_of(const pool *p) {
 static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool include_pad, dtype type) {
   const onnx_window *w = &p->w;
   int64_t more = include_pad ? w->low[k] + w->high[k] : 0;
-  dim counted = dim_add_const(onnx_dims(n), p->in[k], more);
+  dim counted = dim_add_const(onnx_dims(n), include_pad ? p->in[k] : p->given[k], more);
   int64_t low = include_pad ? 0 : w->low[k], high = p->beyond[k] - (include_pad ? w->high[k] : 0);
   hlo_window window = {
       .window = &w->kernel[k], .strides = &w->strides[k], .low = &low, .high = &high, .dilation = &w->dilations[k]};
   hlo_value ones = hlo_splat(n->b, shape_make(type, 1, &counted), 1);
+  if (p->in[k] != p->given[k] && !include_pad) {
+    ones = onnx_pad_open_same(n, w, k, ones, 0, hlo_scalar(n->b, type, 0));
+  }
   if (high < 0) { /* the last window ends before the padding does */
     ones = hlo_slice_dim(n->b, ones, 0, 0, dim_add_const(onnx_dims(n), counted, high));
     high = 0;
@@ -139,11 +140,12 @@ static hlo_value cell_counts(const onnx_node *n, const pool *p, int k, bool incl
 status onnx_import_average_pool(onnx_node *n) {
   hlo_builder *b = n->b;
   pool p;
+  hlo_value x = n->in[0];
   bool include_pad = false;
-  TRY(read_pool(n, &p));
+  TRY(read_pool(n, hlo_scalar(b, hlo_type(x), 0), &x, &p));
   TRY(onnx_attr_bool(n->proto, "count_include_pad", false, &include_pad));
   hlo_window w = window_of(&p);
-  hlo_value sum = hlo_reduce_window(b, onnx_widen(b, n->in[0]), HLO_REDUCE_ADD, &w);
+  hlo_value sum = hlo_reduce_window(b, onnx_widen(b, x), HLO_REDUCE_ADD, &w);
   if (n->b->error) {
     return NULL;
   }
@@ -151,7 +153,8 @@ status onnx_import_average_pool(onnx_node *n) {
   bool uniform = true;
   for (int k = 0; k < p.w.n; k++) {
     whole *= (double)p.w.kernel[k];
-    uniform &= p.beyond[k] <= p.w.high[k] && (include_pad || (p.low[2 + k] == 0 && p.beyond[k] == 0));
+    bool inside = p.low[2 + k] == 0 && p.beyond[k] == 0 && p.in[k] == p.given[k];
+    uniform &= p.beyond[k] <= p.w.high[k] && (include_pad || inside);
   }
   hlo_value count = hlo_like(b, sum, uniform ? whole : 1);
   for (int k = 0; k < p.w.n && !uniform; k++) {
@@ -187,11 +190,15 @@ static hlo_value column_major(const onnx_node *n, const pool *p, hlo_value index
 
 status onnx_import_max_pool(onnx_node *n) {
   pool p;
+  hlo_value x = n->in[0], none = {0};
   bool columns;
-  TRY(read_pool(n, &p));
+  dtype type = hlo_type(x);
+  double lowest = dtype_is_float(type) ? -INFINITY : dtype_lowest_f64(type);
+  /* indices count in X without padding */
+  TRY(read_pool(n, onnx_has_out(n, 1) ? none : hlo_scalar(n->b, type, lowest), &x, &p));
   TRY(onnx_attr_bool(n->proto, "storage_order", false, &columns));
   hlo_window w = window_of(&p);
-  n->out[0] = hlo_reduce_window(n->b, n->in[0], HLO_REDUCE_MAX, &w);
+  n->out[0] = hlo_reduce_window(n->b, x, HLO_REDUCE_MAX, &w);
   if (onnx_has_out(n, 1)) {
     hlo_value index = hlo_arg_reduce_window(n->b, n->in[0], &w);
     if (columns) {
@@ -282,10 +289,11 @@ status onnx_import_lp_pool(onnx_node *n) {
   hlo_builder *b = n->b;
   pool q;
   double p;
-  TRY(read_pool(n, &q));
+  hlo_value x = n->in[0];
+  TRY(read_pool(n, hlo_scalar(b, hlo_type(x), 0), &x, &q));
   TRY(read_p(n, &p));
   hlo_window w = window_of(&q);
-  hlo_value sum = hlo_reduce_window(b, raised(b, onnx_widen(b, n->in[0]), p), HLO_REDUCE_ADD, &w);
+  hlo_value sum = hlo_reduce_window(b, raised(b, onnx_widen(b, x), p), HLO_REDUCE_ADD, &w);
   n->out[0] = hlo_convert(b, root(b, sum, p), hlo_type(n->in[0]));
   return NULL;
 }

@@ -29,6 +29,8 @@ static void set_type(Onnx__ValueInfoProto *v) {
   }
 }
 
+static const char *deferred; /* why the import that findings_of made is not complete, or NULL */
+
 /* Returns the findings of an import of a model whose input x is f32[2,3]; the shapes of other inputs are not given.
  * `subject` is 0, or the subject of the error with which the import must fail. */
 static onnx_findings findings_of(Onnx__ModelProto *p, status_code subject) {
@@ -44,7 +46,7 @@ static onnx_findings findings_of(Onnx__ModelProto *p, status_code subject) {
   status s = onnx_model_from_memory(a, bytes, size, NULL, NULL, &m);
   ck_assert_msg(!s, "%s", status_message(s));
   onnx_input_shape x = {.name = "x", .shape = shape_make(DTYPE_F32, 2, (dim[]){2, 3})};
-  onnx_import_options o = {.inputs = &x, .n_inputs = 1, .findings = &found, .eval = ref_fold};
+  onnx_import_options o = {.inputs = &x, .n_inputs = 1, .findings = &found, .deferred = &deferred, .eval = ref_fold};
   s = onnx_import(a, m, &o, &h, &complete);
   ck_assert_msg(!s == !subject && (!s || status_get_subject(s) == subject), "%s", status_message(s));
   ck_assert(!complete);
@@ -73,7 +75,7 @@ START_TEST(test_all_of_a_graph) {
   onnx_findings found = findings_of(p, 0);
   expect(&found, 3, parts);
   ck_assert_int_eq(found.items[1].subject, STATUS_ABOUT_OPERATOR);
-  ck_assert_ptr_null(found.deferred);
+  ck_assert_ptr_null(deferred);
 }
 END_TEST
 
@@ -115,7 +117,7 @@ START_TEST(test_sizes_in_a_function) {
   add_node(a, &f->node, &f->n_node, "Add", "s,t", "b");
   onnx_findings found = findings_of(p, 0);
   expect(&found, 0, NULL);
-  ck_assert_ptr_nonnull(strstr(found.deferred, "ReduceSum that makes \"s\": "));
+  ck_assert_ptr_nonnull(strstr(deferred, "ReduceSum that makes \"s\": "));
 }
 END_TEST
 

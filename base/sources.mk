@@ -8,6 +8,7 @@ base_sources = \
 	base/dim/dim_interval.c \
 	base/dim/dim_nodes.c \
 	base/dim/dim_text.c \
+	base/dim/extreme.c \
 	base/dim/guard.c \
 	base/dynamic_library.c \
 	base/file.c \
@@ -34,6 +35,7 @@ base_files = \
 	base/dim/answer.h \
 	base/dim/dim.h \
 	base/dim/dim_nodes.h \
+	base/dim/extreme.h \
 	base/dim/guard.h \
 	base/dynamic_library.h \
 	base/file.h \

@@ -55,6 +55,9 @@ struct dim_table {
   uint32_t n_guards, cap_guards;
   const char *source;     /* the source of the guards that are added next (dim_set_source) */
   const char *unanswered; /* see dim_unanswered */
+  bool decides_extremes;  /* see dim_decide_extremes */
+  bool has_extremes;      /* dim_smaller or dim_larger has made an expression */
+  bool pinned_extreme;    /* an expression with a minimum or maximum was pinned */
 };
 
 /* Returns the node of an expression; d must not be a constant. */

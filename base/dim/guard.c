@@ -2,6 +2,7 @@
 #include "base/dim/guard.h"
 
 #include "base/dim/dim_nodes.h"
+#include "base/dim/extreme.h"
 
 /* --- hints --- */
 
@@ -207,6 +208,7 @@ int64_t dim_pin(dim_table *t, dim d) {
   if (!dim_hint(t, d, &hint)) {
     return 0;
   }
+  t->pinned_extreme |= dim_contains_extreme(t, d);
   (void)dim_substitute(t, d, pin_symbol, t);
   return hint;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "base/dim/answer.h"
+#include "base/dim/extreme.h"
 #include "frontend/import/scope.h"
 #include "hlo/ir/fold_sizes.h"
 
@@ -336,6 +337,16 @@ static status check_answers(const dim_table *t) {
   return NULL;
 }
 
+/* Decides whether another import is necessary: appends definitions to the list, or sets *decide, with which the next
+ * import decides about minima and maxima (base/dim/extreme.h). */
+static bool try_again(arena *a, dim_table *t, bool failed, onnx_definitions *definitions, bool *decide) {
+  if (dim_must_decide_extremes(t, failed)) {
+    *decide = true;
+    return true;
+  }
+  return take_equations(a, t, definitions) || pin_unsolved(a, t, definitions);
+}
+
 enum { ATTEMPTS = 100 };
 
 static status too_many_attempts(void) {
@@ -346,6 +357,7 @@ static status too_many_attempts(void) {
  * guards are what it asked about sizes; NULL if there was no attempt. */
 static status import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
                               onnx_definitions *definitions, dim_table **dims, hlo_module **out, bool *complete) {
+  bool decide = false;
   *dims = NULL;
   for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
     onnx_import_options o = *options;
@@ -353,8 +365,11 @@ static status import_symbolic(arena *a, const onnx_model *m, const onnx_import_o
     o.symbols = definitions;
     TRY(onnx_frame_main(a, m, &o, &f));
     *dims = f->dims;
+    if (decide) {
+      dim_decide_extremes(f->dims);
+    }
     status failed = onnx_import_frame(a, f, &o, out, complete);
-    if (take_equations(a, f->dims, definitions) || pin_unsolved(a, f->dims, definitions)) {
+    if (try_again(a, f->dims, failed, definitions, &decide)) {
       status_free(failed);
       continue;
     }
@@ -376,10 +391,14 @@ status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hin
   onnx_frame open = *f;
   open.definitions = &definitions;
   open.least_hint = least_hint;
+  bool decide = false;
   for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
     open.dims = dim_table_create(a);
+    if (decide) {
+      dim_decide_extremes(open.dims);
+    }
     status failed = onnx_import_segment(a, &open, false, eval, out);
-    if (!take_equations(a, open.dims, &definitions) && !pin_unsolved(a, open.dims, &definitions)) {
+    if (!try_again(a, open.dims, failed, &definitions, &decide)) {
       out->definitions = definitions;
       TRY(failed);
       return check_answers(open.dims);

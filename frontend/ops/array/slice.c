@@ -2,6 +2,7 @@
 #include <inttypes.h>
 #include <string.h>
 
+#include "base/dim/extreme.h"
 #include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
@@ -20,8 +21,14 @@ typedef struct slice_dim {
   bool reversed;
 } slice_dim;
 
-/* Resolves a position that counts from the end if it is negative, and clamps it to [low, high]. */
-static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) {
+/* Resolves a position that counts from the end if it is negative, and clamps it to [0, extent]. */
+static dim resolve_position(dim_table *t, dim v, dim extent) {
+  v = dim_at_most(t, 0, v) ? v : dim_larger(t, 0, dim_signed_add(t, v, extent));
+  return dim_smaller(t, v, extent);
+}
+
+/* Like resolve_position, for a negative step: clamps to [low, high]. */
+static dim resolve_backward(dim_table *t, dim v, dim low, dim high, dim extent) {
   v = dim_at_most(t, 0, v) ? v : dim_signed_add(t, v, extent);
   return !dim_at_most(t, low, v) ? low : v == high || dim_at_most(t, v, high) ? v : high;
 }
@@ -30,12 +37,15 @@ static dim resolve_position(dim_table *t, dim v, dim low, dim high, dim extent) 
  * step is negative.  The step may be any int64: it is clamped, since steps beyond the extent select the same elements.
  * Exporters write a very large end for "to the end of the dimension"; `end` is then DIM_MAX (onnx_const_dims). */
 static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, dim extent) {
+  enum { ROOM = 1 << 8 }; /* so that a number of elements plus the stride is not too large */
   bool back = step < 0;
-  int64_t most = dim_is_const(extent) ? extent + 1 : DIM_MAX, stride = clamp(step, -most, most);
+  int64_t most = dim_is_const(extent) ? extent + 1 : DIM_MAX / ROOM, stride = clamp(step, -most, most);
   dim highest = back ? dim_signed_sub(t, extent, 1) : extent;
   stride = back ? -stride : stride;
-  start = resolve_position(t, start, 0, highest, extent);
-  end = end == DIM_MAX ? highest : resolve_position(t, end, back ? dim_signed_const(t, -1) : 0, highest, extent);
+  start = back ? resolve_backward(t, start, 0, highest, extent) : resolve_position(t, start, extent);
+  end = end == DIM_MAX ? highest
+        : back         ? resolve_backward(t, end, dim_signed_const(t, -1), highest, extent)
+                       : resolve_position(t, end, extent);
   dim span = back ? dim_signed_sub(t, start, end) : dim_signed_sub(t, end, start);
   bool empty = !dim_at_most(t, dim_is_const(span) || back ? 1 : 0, span);
   if (empty || (back && dim_at_most(t, extent, 0))) { /* an empty dimension has no first element */
@@ -134,8 +144,9 @@ static status equal_parts(const onnx_node *n, dim extent, dim *sizes) {
   CHECK_THAT(n->since >= 18 || dim_equal(t, dim_mod(t, extent, parts), 0), INVALID,
              "dimension %s does not divide into %" PRId64 " parts", dim_print(n->arena, t, extent), parts);
   dim part = dim_ceildiv(t, extent, parts), left = extent;
-  for (int64_t k = 0; k < parts; k++) {
-    sizes[k] = dim_at_most(t, part, left) ? part : left;
+  for (int64_t k = 0; k < parts; k++) { /* the first part always fits, and the last one is what is left */
+    bool fits = k == 0 || (k < parts - 1 && dim_at_most(t, part, left));
+    sizes[k] = fits ? part : left;
     left = dim_sub(t, left, sizes[k]);
   }
   return NULL;

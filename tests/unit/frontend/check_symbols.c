@@ -185,7 +185,8 @@ static const struct {
 } windows[] = {
     {"AveragePool", "x", "kernel_shape=[4] strides=[3] pads=[1,0] ceil_mode=1", "f32[0,0,0]:", NULL},
     {"AveragePool", "x", "kernel_shape=[2] strides=[4] ceil_mode=1", "f32[0,0,0]:", NULL},
-    {"AveragePool", "x", "kernel_shape=[2] strides=[3] pads=[1,1] ceil_mode=1 count_include_pad=1", "f32[0,0,0]:", NULL},
+    {"AveragePool", "x", "kernel_shape=[2] strides=[3] pads=[1,1] ceil_mode=1 count_include_pad=1",
+     "f32[0,0,0]:", NULL},
     {"MaxPool", "x", "kernel_shape=[1] strides=[3] ceil_mode=1", "f32[0,0,0]:", NULL},
     {"AveragePool", "x", "kernel_shape=[3] strides=[2] auto_pad=SAME_UPPER", "f32[0,0,0]:", NULL},
     {"AveragePool", "x", "kernel_shape=[4] strides=[3] auto_pad=SAME_LOWER ceil_mode=1", "f32[0,0,0]:", NULL},
@@ -227,6 +228,49 @@ static void check_window(int row, dim hint) {
 START_TEST(windows_take_any_remainder) {
   check_window(_i, 60);
   check_window(_i, 61);
+}
+END_TEST
+
+/* Parts of x [2,columns] whose ends lie within x or beyond it, and halves of which the second one may be smaller.
+ * `then` is NULL or adds v to the part, which is valid from `least` columns on. */
+static const struct {
+  const char *op, *inputs, *attributes, *w, *v, *then;
+  dim least;
+} parts[] = {
+    {"Slice", "x,zero,w,one", "", "s64[1]:4", "s64[1]:0", NULL, 0},
+    {"Slice", "x,w,v,one", "", "s64[1]:3", "s64[1]:7", NULL, 0},
+    {"Slice", "x,w,v,one", "", "s64[1]:-6", "s64[1]:-2", NULL, 0},
+    {"Slice", "x,w,v,one,w", "", "s64[1]:2", "s64[1]:9", NULL, 0},
+    {"Split", "x", "axis=1 num_outputs=2", "s64[]:0", "s64[]:0", NULL, 0},
+    {"Slice", "x,zero,w,one", "", "s64[1]:4", "f32[4]:1,2,3,4", "Add", 4},
+};
+
+/* The hint is larger than all numbers in the row.  No size is pinned. */
+START_TEST(parts_take_any_size) {
+  const char *outputs = parts[_i].then ? "a" : strcmp(parts[_i].op, "Split") == 0 ? "y,z" : "y";
+  Onnx__ModelProto *m = new_model(memory, "", parts[_i].then ? "y" : outputs);
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  bool complete;
+  add_input(m, "x", "f32[0,0]:");
+  add_constant(m, "zero", "s64[1]:0");
+  add_constant(m, "one", "s64[1]:1");
+  add_constant(m, "w", parts[_i].w);
+  add_constant(m, "v", parts[_i].v);
+  graph_node(memory, m->graph, parts[_i].op, parts[_i].inputs, outputs);
+  case_attributes(memory, m->graph->node[0], parts[_i].attributes);
+  if (parts[_i].then) {
+    graph_node(memory, m->graph, parts[_i].then, "a,v", "y");
+  }
+  onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 2, (dim[]){2, 60})};
+  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  ck_assert_uint_eq(d.n, 0);
+  for (dim n = parts[_i].least; n < 12; n++) {
+    at.shape.dims[1] = n;
+    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
+    ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+  }
 }
 END_TEST
 
@@ -449,6 +493,7 @@ int main(void) {
   tcase_add_test(all, a_model_has_a_dimension_called_like_a_multiple);
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
+  tcase_add_loop_test(all, parts_take_any_size, 0, sizeof parts / sizeof *parts);
   tcase_add_loop_test(all, windows_take_any_remainder, 0, sizeof windows / sizeof *windows);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
   tcase_add_test(all, no_sizes_can_be_assumed);

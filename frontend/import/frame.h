@@ -172,9 +172,10 @@ typedef struct onnx_segment {
   bool *known;         /* for each result: true if later segments use it as a constant */
   uint32_t *open_dims; /* for each result: its onnx_array.open_dims and open_elements after this segment */
   uint64_t *open_elements;
-  bool complete;      /* whether all nodes of the frame will have run after this segment */
-  const char *reason; /* why the first node that needs contents is deferred or host-interpreted; NULL if no node needs
-                         contents */
+  bool complete;        /* whether all nodes of the frame will have run after this segment */
+  const char *reason;   /* why the first node that needs contents is deferred or host-interpreted; NULL if no node needs
+                           contents */
+  const char *deferred; /* why the first node is deferred or host-interpreted; NULL if none is */
   onnx_definitions definitions; /* the definitions with which onnx_import_open_segment imported the segment */
 } onnx_segment;
 

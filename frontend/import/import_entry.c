@@ -307,7 +307,7 @@ status onnx_import_frame(arena *a, const onnx_frame *f, const onnx_import_option
   CHECK_THAT(!asked, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE, "%s; that depends on the content of input '%s'",
              segment.reason, asked);
   if (options->deferred) {
-    *options->deferred = segment.reason;
+    *options->deferred = options->findings ? segment.reason : segment.deferred; /* nodes behind findings wait, too */
   }
   *complete = segment.complete;
   *out = segment.module;

@@ -220,6 +220,9 @@ static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   if (!contents && !im->requirements.deferred && !onnx_list_finding(s, node, failed)) {
     return status_at_node(failed, onnx_node_label(im->arena, node));
   }
+  if (!im->segment->deferred) {
+    im->segment->deferred = onnx_describe_failure(s, node, failed);
+  }
   if (contents && !im->segment->reason) {
     im->segment->reason = onnx_describe_failure(s, node, failed);
   }

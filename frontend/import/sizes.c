@@ -332,12 +332,12 @@ status onnx_sizes_before(onnx_node *n, const onnx_op_row *row, onnx_sizes **out)
   if (row->sizes(n, *out)) {
     return NULL;
   }
+  const char *first = NULL;
   for (uint32_t k = 0; k < n->n_in; k++) {
-    if (onnx_has_in(n, k)) {
-      (void)onnx_require_sizes(im, n->in[k]);
-    }
+    bool depends = onnx_has_in(n, k) && onnx_require_sizes(im, n->in[k]);
+    first = depends && !first ? n->proto->input[k] : first;
   }
-  return status_error(STATUS_UNSUPPORTED, "the size of an input depends on data");
+  return status_error(STATUS_UNSUPPORTED, "the size of input '%s' depends on data", first);
 }
 
 void onnx_sizes_after(onnx_node *n, const onnx_sizes *s) {

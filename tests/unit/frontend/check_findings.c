@@ -121,6 +121,24 @@ START_TEST(test_sizes_in_a_function) {
 }
 END_TEST
 
+/* Without findings, the first node that is not a part of the module is named, and whose size it lacks. */
+START_TEST(test_why_nodes_are_deferred) {
+  Onnx__ModelProto *p = new_model(a, "x", "s");
+  onnx_model *m;
+  hlo_module *h;
+  bool complete = true;
+  size_t size;
+  graph_node(a, p->graph, "NonZero", "x", "nz");
+  graph_node(a, p->graph, "ReduceSum", "nz", "s");
+  set_type(p->graph->input[0]);
+  uint8_t *bytes = pack(a, p, &size);
+  ASSERT_OK(onnx_model_from_memory(a, bytes, size, NULL, NULL, &m));
+  ASSERT_OK(onnx_import(a, m, &(onnx_import_options){.deferred = &deferred, .eval = ref_fold}, &h, &complete));
+  ck_assert(!complete);
+  ck_assert_str_eq(deferred, "ReduceSum that makes \"s\": the size of input 'nz' depends on data");
+}
+END_TEST
+
 /* If sizes depend on the contents of inputs, the import fails as it does when no findings are asked for, but
  * it lists the findings up to there. */
 START_TEST(test_wanted_contents) {
@@ -177,6 +195,7 @@ int main(void) {
   tcase_add_test(t, test_all_of_a_graph);
   tcase_add_test(t, test_all_of_a_function);
   tcase_add_test(t, test_sizes_in_a_function);
+  tcase_add_test(t, test_why_nodes_are_deferred);
   tcase_add_test(t, test_wanted_contents);
   tcase_add_test(t, test_node_is_named_once);
   return run_suite("findings", t);

@@ -71,7 +71,7 @@ static status add_version(const object_call *c, const char *cpu, uint32_t number
   TRY(*module ? NULL : emit_module_create(c->a, &least, "model", module));
   TRY(compiler_import_whole(c->s, c->request, c->a, &m, &validity));
   CHECK_THAT(m, STATUS_UNSUPPORTED,
-             "sizes depend on what the model computes, so that it cannot become an object (a .oxla file can have it): %s",
+             "sizes depend on what the model computes, so that a .oxla file can have it, but no object: %s",
              validity.deferred);
   TRY(cpu_compile_into_module((struct hlo_module *)m, &options, c->a, arena_printf(c->a, "v%" PRIu32 "_", number),
                               *module, &program, c->report));

@@ -167,6 +167,85 @@ def write_multi_head_attention(w):
         add([[floats(2, 3, HEADS * 8), floats(2, HEADS, 5, 8), floats(2, HEADS, 5, 8), bias][:4 if bias is not None else 3]])
 
 
+def decoding(batch, steps, room, past, *, size=8, bias=False, mask=False, scores=None, beams=None):
+    """The inputs of MultiHeadAttention whose past has room for `room` rows; beams: the number of beams of a sequence."""
+    hidden = HEADS * size
+    x = [floats(batch, steps, hidden) for _ in range(3)] + [floats(3 * hidden) if bias else None, None, scores]
+    if mask:
+        x[4] = flags(batch, past + steps)
+    x += [floats(batch, HEADS, room, size) for _ in range(2)] + [np.array([past], np.int32)]
+    return x + ([] if beams is None else [ints(0, beams, batch // beams, beams, room)])
+
+
+def attended(q, k, v, bias, mask, scores, past_key, past_value, past, beams=None):
+    """Attention of several queries to a past with room, which ONNX Runtime computes for one query only."""
+    past, batch, steps, size = past[0], *q.shape[:2], past_key.shape[3]
+    hidden = q.shape[2]
+    bias = np.zeros(3 * hidden) if bias is None else bias
+    q, k, v = ((x.astype(float) + bias[j * hidden:][:hidden]).reshape(batch, steps, HEADS, size).transpose(0, 2, 1, 3)
+               for j, x in enumerate((q, k, v)))
+    rows = [np.concatenate([x[:, :, :past], new], 2) for x, new in ((past_key, k), (past_value, v))]
+    present = [np.concatenate([r, x[:, :, past + steps:]], 2) for r, x in zip(rows, (past_key, past_value))]
+    if beams is not None:
+        n = beams.shape[1]
+        for r, x in zip(rows, (past_key, past_value)):
+            for b, j in itertools.product(range(batch), range(past)):
+                r[b, :, j] = x[b - b % n + beams[b // n, b % n, j], :, j]
+    x = q @ rows[0].transpose(0, 1, 3, 2) / np.sqrt(size)
+    x += 0 if scores is None else scores
+    x += 0 if mask is None else np.where(mask[:, None, None] > 0, 0, -10000)
+    e = np.exp(x - x.max(-1, keepdims=True))
+    y = (e / e.sum(-1, keepdims=True)) @ rows[1]
+    return [y.transpose(0, 2, 1, 3).reshape(q.shape[0], steps, hidden), *present, x]
+
+
+def in_f32(*arrays):
+    return [x.astype(np.float32) for x in arrays]
+
+
+def write_decoding(w):
+    """Caches with room, of which the beams of a search may share rows; the operators of decoders that ONNX Runtime's tools write."""
+    kinds, shared = (F32,) * 4, {"num_heads": HEADS, "past_present_share_buffer": 1, "output_qk": 1}
+
+    def masked(x):  # the inputs of DecoderMaskedMultiHeadAttention, which are the same in another order
+        x = x + [None] * (10 - len(x))
+        beams = None if x[9] is None else np.array([x[9].shape[1]], np.int32)
+        x = [*x[:3], *x[4:9], beams, x[9], x[3]]
+        while x[-1] is None:
+            x.pop()
+        return x
+
+    for bias, mask, dims in ((0, 0, None), (1, 0, None), (0, 1, (1, HEADS)), (1, 1, (1, 1))):
+        for beams in (None, 1, 3):
+            sets = [decoding(b, 1, room, past, bias=bias, mask=mask, beams=beams, scores=dims and floats(*dims, 1, past + 1))
+                    for b, room, past in ((3, 8, 4), (6, 11, 9), (3, 5, 1))]
+            # the length in an input decides the sizes: its contents are known only with the inputs
+            w.add("MultiHeadAttention", sets, kinds, {"num_heads": HEADS}, one_program=False)
+            w.add("DecoderMaskedMultiHeadAttention", [masked(x) for x in sets], kinds, shared, one_program=False)
+    for beams in (None, 2):
+        sets = [decoding(b, steps, 9, past, bias=True, mask=True, beams=beams) for b, steps, past in ((4, 3, 4), (2, 2, 7), (4, 5, 0))]
+        w.add("MultiHeadAttention", sets, kinds, {"num_heads": HEADS}, one_program=False, expected=lambda *x: in_f32(*attended(*x)))
+    x = decoding(4, 1, 6, 3, scores=floats(4, HEADS, 1, 4), beams=2)  # ONNX Runtime adds the scores of other beams
+    w.add("DecoderMaskedMultiHeadAttention", [masked(x)], kinds, shared, one_program=False, expected=lambda *_: in_f32(*attended(*x)))
+    packed = [np.concatenate(x[:3], 2), None, None, *masked(x)[3:]]
+    w.add("DecoderMaskedMultiHeadAttention", [packed], kinds, shared, one_program=False, expected=lambda *_: in_f32(*attended(*x)))
+    w.add("DecoderMaskedMultiHeadAttention", [masked(decoding(2, 1, 6, 3))], (F32, F32, F32),
+          {"num_heads": HEADS, "past_present_share_buffer": 1, "scale": 0.3, "mask_filter_value": -2.0}, one_program=False)
+    half = [x.astype(np.float16) if x is not None and x.dtype == np.float32 else x for x in masked(decoding(2, 1, 6, 3, mask=True))]
+    w.add("DecoderMaskedMultiHeadAttention", [half], (F16, F16, F16, F16), shared, one_program=False,
+          expected=lambda q, k, v, mask, scores, key, value, past: [
+              y.astype(np.float16) for y in attended(q, k, v, None, mask, scores, key, value, past)])
+    for mask, bias, beams in ((0, 0, 0), (1, 0, 0), (1, 1, 0), (0, 0, 1)):  # cross attention
+        sets = []
+        for b, keys in ((2, 5), (4, 7)):
+            x = [floats(b, 1, HEADS * 8), *[floats(b, HEADS, keys, 8) for _ in range(2)], flags(b, keys) if mask else None]
+            x += [None] * 4 + ([np.array([2], np.int32), ints(0, 2, b // 2, 2, 9)] if beams else [None, None])
+            sets.append(x + [floats(3 * HEADS * 8)] if bias else x)
+            while sets[-1][-1] is None:
+                sets[-1].pop()
+        w.add("DecoderMaskedMultiHeadAttention", sets, (F32, None, None, F32), {"num_heads": HEADS, "output_qk": 1})
+
+
 def write_half(w):
     """Attention in f16.  Numbers have few bits, so that the sums before softmax are exact in f16; ONNX Runtime computes them in f32."""
     def few(*dims):

@@ -1,5 +1,5 @@
-/* attention.c - the importers of MultiHeadAttention, and of Attention and QAttention, which also compute the
- * projections. */
+/* attention.c - the importers of MultiHeadAttention and DecoderMaskedMultiHeadAttention, and of Attention and
+ * QAttention, which also compute the projections. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -76,15 +76,18 @@ static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const c
 
 /* Sets *out to the attention of the queries q, [B, heads, S, head], to the keys k and values v, as [B, S, hidden] in
  * f32.  `bias` is the number of the input that is added to the scores, and `mask` that of the input that excludes keys.
- */
+ * If `scores` is not NULL, sets *scores to what softmax is computed of before causal attention hides keys. */
 static status attend(const onnx_node *n, const dense *d, hlo_value q, hlo_value k, hlo_value v, uint32_t bias,
-                     uint32_t mask, const char *mask_name, bool with_starts, hlo_value *out) {
+                     uint32_t mask, const char *mask_name, bool with_starts, hlo_value *scores, hlo_value *out) {
   hlo_builder *b = n->b;
   hlo_value x = contrib_scores(b, &d->a, q, k);
   TRY(contrib_add_bias(n, &d->a, bias, &x));
   TRY(apply_mask(n, d, mask, mask_name, with_starts, &x));
   if (b->error) {
     return NULL;
+  }
+  if (scores) {
+    *scores = x;
   }
   if (d->causal) {
     shape full = shape_with_type(*hlo_shape(x), DTYPE_S64);
@@ -102,14 +105,12 @@ enum { QUERY, KEY, VALUE, BIAS, PADDING_MASK, ATTENTION_BIAS, PAST_KEY, PAST_VAL
 typedef struct multi_head {
   dense d;
   bool projected; /* whether the inputs key and value are [B, heads, keys, head] already, and get no bias */
+  bool room;      /* whether past_key and past_value have room for the new rows, and become the present by an update */
   dim kv_steps;   /* how many new keys each element of the batch has */
   int64_t v_head; /* the number of elements of a head of V */
 } multi_head;
 
 static status check_multi_head_inputs(const onnx_node *n) {
-  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional"));
-  TRY(contrib_no_input(n, PAST_LENGTH, "past_sequence_length", "a cache with room is not supported"));
-  TRY(contrib_no_input(n, CACHE_INDIRECTION, "cache_indirection", "beam search is not supported"));
   TRY(onnx_need_rank(n, QUERY, "query", 3, 5));
   CHECK_THAT(hlo_rank(n->in[QUERY]) == 3 && onnx_has_in(n, KEY) && onnx_has_in(n, VALUE),
              STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
@@ -117,6 +118,10 @@ static status check_multi_head_inputs(const onnx_node *n) {
              SHAPE_STR(NULL, onnx_in_shape(n, QUERY)), onnx_has_in(n, KEY) ? "one array" : "missing");
   CHECK_THAT(onnx_has_in(n, PAST_KEY) == onnx_has_in(n, PAST_VALUE), STATUS_INVALID_MODEL,
              "past_key and past_value must be given together");
+  CHECK_THAT(onnx_has_in(n, PAST_KEY) || !onnx_has_in(n, PAST_LENGTH), STATUS_INVALID_MODEL,
+             "past_sequence_length is given, but past_key is missing");
+  CHECK_THAT(onnx_has_in(n, PAST_LENGTH) || !onnx_has_in(n, CACHE_INDIRECTION), STATUS_UNSUPPORTED,
+             "cache_indirection without past_sequence_length is not supported");
   return NULL;
 }
 
@@ -159,6 +164,25 @@ static status read_multi_head(const onnx_node *n, multi_head *m) {
   return contrib_read_scale(n, a);
 }
 
+/* If past_sequence_length is given, only so many of the rows of past_key are the past, and the others are room. */
+static status read_room(const onnx_node *n, multi_head *m) {
+  dim_table *t = onnx_dims(n);
+  dim rows = m->d.past;
+  const dim *length;
+  int64_t count;
+  m->room = onnx_has_in(n, PAST_LENGTH);
+  if (!m->room) {
+    return NULL;
+  }
+  TRY(onnx_const_dims(n, PAST_LENGTH, "past_sequence_length", &length, &count));
+  CHECK_THAT(count == 1, STATUS_INVALID_MODEL, "past_sequence_length has %" PRId64 " elements", count);
+  m->d.past = *length;
+  CHECK_THAT(dim_at_most(t, 0, *length) && dim_at_most(t, dim_add(t, *length, m->kv_steps), rows), STATUS_INVALID_MODEL,
+             "past_sequence_length is %s; past_key has %s rows, which have no room for %s more",
+             dim_print(n->arena, t, *length), dim_print(n->arena, t, rows), dim_print(n->arena, t, m->kv_steps));
+  return NULL;
+}
+
 static status read_multi_head_past(const onnx_node *n, multi_head *m) {
   contrib_attention *a = &m->d.a;
   dim_table *t = onnx_dims(n);
@@ -167,6 +191,7 @@ static status read_multi_head_past(const onnx_node *n, multi_head *m) {
     m->d.past = onnx_in_shape(n, PAST_KEY)->dims[2];
     TRY(onnx_need_dims(n, PAST_KEY, "past_key", 4, (dim[]){a->batch, a->heads, m->d.past, a->head}));
     TRY(onnx_need_dims(n, PAST_VALUE, "past_value", 4, (dim[]){a->batch, a->heads, m->d.past, m->v_head}));
+    TRY(read_room(n, m));
   }
   a->keys = dim_add(t, m->d.past, m->kv_steps);
   CHECK_THAT(!m->d.causal || dim_equal(t, m->kv_steps, a->steps), STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
@@ -187,27 +212,161 @@ static hlo_value project(const onnx_node *n, const multi_head *m, uint32_t k, in
   return onnx_split_heads(b, x, m->d.a.heads);
 }
 
-static hlo_value with_past(const onnx_node *n, uint32_t past, hlo_value x) {
-  return onnx_has_in(n, past) ? hlo_concatenate(n->b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
+/* Sets *present to input `past` with the new rows x, [B, heads, steps, .], behind the rows of the past. */
+static status with_past(const onnx_node *n, const multi_head *m, uint32_t past, hlo_value x, hlo_value *present) {
+  hlo_builder *b = n->b;
+  if (m->room) {
+    hlo_value zero = hlo_splat(b, shape_make(DTYPE_S64, 1, &m->d.a.batch), 0);
+    return contrib_write_rows(n, n->in[past], x, onnx_binary_dim(b, HLO_ADD, zero, m->d.past), present);
+  }
+  *present = onnx_has_in(n, past) ? hlo_concatenate(b, 2, (hlo_value[]){n->in[past], x}, 2) : x;
+  return NULL;
 }
 
-status onnx_import_contrib_multi_head_attention(onnx_node *n) {
+/* Reads cache_indirection, [B / beams, beams, .]: for each past token of each element of the batch, which is a beam,
+ * the beam of the same sequence that computed the token's key and value.  Sets *rows to the elements of the batch that
+ * did, s64[B, past, 1]. */
+static status read_beams(const onnx_node *n, const multi_head *m, hlo_value *rows) {
+  hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
+  TRY(onnx_need_rank(n, CACHE_INDIRECTION, "cache_indirection", 3, 3));
+  const shape *s = onnx_in_shape(n, CACHE_INDIRECTION);
+  dim beams = s->dims[1], past[] = {m->d.a.batch, m->d.past, 1};
+  CHECK_THAT(dim_equal(t, dim_mul(t, s->dims[0], beams), m->d.a.batch) && dim_at_most(t, m->d.past, s->dims[2]),
+             STATUS_INVALID_MODEL, "cache_indirection is %s for a batch of %s and %s past tokens", SHAPE_STR(NULL, s),
+             dim_print(n->arena, t, m->d.a.batch), dim_print(n->arena, t, m->d.past));
+  hlo_value beam = hlo_slice_dim(b, n->in[CACHE_INDIRECTION], 2, 0, m->d.past);
+  TRY(onnx_check_below(n, beam, "cache_indirection", beams));
+  beam = hlo_reshape(b, hlo_convert(b, beam, DTYPE_S64), 3, past);
+  hlo_value own = hlo_iota(b, shape_make(DTYPE_S64, 3, past), 0);
+  own = hlo_binary(b, HLO_SUB, own, onnx_binary_dim(b, HLO_REM, own, beams));
+  *rows = hlo_binary(b, HLO_ADD, own, beam);
+  return NULL;
+}
+
+/* Returns the rows of the past of input `past`, [B, heads, room, .], each taken from the element of the batch that
+ * `rows` tells, and behind them x, the new ones. */
+static hlo_value take_beams(const onnx_node *n, const multi_head *m, uint32_t past, hlo_value rows, hlo_value x) {
+  static const int64_t batch = 0, step = 1, position = 2, kept[] = {1, 3};
+  hlo_builder *b = n->b;
+  const shape *s = onnx_in_shape(n, past);
+  hlo_gather_dims d = {.n_offset = 2,
+                       .offset = kept,
+                       .n_collapsed = 1,
+                       .collapsed = &batch,
+                       .n_batch = 1,
+                       .operand_batch = &position,
+                       .indices_batch = &step,
+                       .n_map = 1,
+                       .map = &batch,
+                       .index_vector_dim = 2};
+  hlo_value old = hlo_slice_dim(b, n->in[past], 2, 0, m->d.past);
+  old = hlo_gather(b, old, rows, &d, (dim[]){1, s->dims[1], 1, s->dims[3]});
+  return hlo_concatenate(b, 2, (hlo_value[]){old, x}, 2);
+}
+
+/* Sets *k and *v, which are the new rows, to all rows of keys and values to which the queries attend. */
+static status attended_rows(const onnx_node *n, const multi_head *m, hlo_value *k, hlo_value *v) {
+  hlo_builder *b = n->b;
+  hlo_value rows;
+  if (onnx_has_in(n, CACHE_INDIRECTION)) {
+    TRY(read_beams(n, m, &rows));
+    *k = take_beams(n, m, PAST_KEY, rows, *k);
+    *v = take_beams(n, m, PAST_VALUE, rows, *v);
+  } else {
+    *k = m->room ? hlo_slice_dim(b, n->out[1], 2, 0, m->d.a.keys) : n->out[1];
+    *v = m->room ? hlo_slice_dim(b, n->out[2], 2, 0, m->d.a.keys) : n->out[2];
+  }
+  return NULL;
+}
+
+/* The outputs are the result, the present keys and values, and the scores before softmax. */
+static status import_multi_head(onnx_node *n) {
   multi_head m = {0};
   TRY(check_multi_head_inputs(n));
   TRY(read_multi_head(n, &m));
   TRY(read_multi_head_past(n, &m));
   int64_t hidden = m.d.a.heads * m.d.a.head;
-  hlo_value q = project(n, &m, QUERY, 0, m.d.a.head), k = n->in[KEY], v = n->in[VALUE];
+  hlo_value q = project(n, &m, QUERY, 0, m.d.a.head), k = n->in[KEY], v = n->in[VALUE], y = {0}, scores = {0};
   if (!m.projected) {
     k = project(n, &m, KEY, hidden, m.d.a.head);
     v = project(n, &m, VALUE, 2 * hidden, m.v_head);
   }
-  n->out[1] = with_past(n, PAST_KEY, k);
-  n->out[2] = with_past(n, PAST_VALUE, v);
-  hlo_value y = {0};
-  TRY(attend(n, &m.d, q, n->out[1], n->out[2], ATTENTION_BIAS, PADDING_MASK, "key_padding_mask", false, &y));
+  TRY(with_past(n, &m, PAST_KEY, k, &n->out[1]));
+  TRY(with_past(n, &m, PAST_VALUE, v, &n->out[2]));
+  TRY(attended_rows(n, &m, &k, &v));
+  CHECK_THAT(!m.d.causal || !onnx_has_out(n, 3), STATUS_UNSUPPORTED, "qk of unidirectional attention is not supported");
+  TRY(attend(n, &m.d, q, k, v, ATTENTION_BIAS, PADDING_MASK, "key_padding_mask", false, &scores, &y));
   n->out[0] = hlo_convert(n->b, y, hlo_type(n->in[QUERY]));
+  n->out[3] = hlo_convert(n->b, scores, hlo_type(n->in[QUERY]));
   return NULL;
+}
+
+status onnx_import_contrib_multi_head_attention(onnx_node *n) {
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "unidirectional"));
+  return import_multi_head(n);
+}
+
+/* --- DecoderMaskedMultiHeadAttention: MultiHeadAttention of one query, with its inputs in another order --- */
+
+/* Sets in[QUERY], in[KEY] and in[VALUE].  Without the inputs key and value, query has all three. */
+static status read_decoder_queries(const onnx_node *n, hlo_value *in) {
+  TRY(onnx_need_rank(n, QUERY, "query", 3, 3));
+  const shape *s = onnx_in_shape(n, QUERY);
+  int64_t columns;
+  CHECK_THAT(dim_equal(onnx_dims(n), s->dims[1], 1), STATUS_INVALID_MODEL, "query is %s; there must be one step",
+             SHAPE_STR(NULL, s));
+  memcpy(in, n->in, 3 * sizeof *in);
+  if (onnx_has_in(n, KEY) || onnx_has_in(n, VALUE)) {
+    return NULL;
+  }
+  TRY(onnx_const_dim(n, s->dims[2], "the last dimension of query", &columns));
+  CHECK_THAT(columns % 3 == 0, STATUS_UNSUPPORTED, "query is %s, which are no three equal parts", SHAPE_STR(NULL, s));
+  for (int64_t k = 0, each = columns / 3; k < 3; k++) {
+    in[k] = hlo_slice_dim(n->b, n->in[QUERY], 2, k * each, (k + 1) * each);
+  }
+  return NULL;
+}
+
+/* The number of beams in input k is that of cache_indirection, or 1 without it. */
+static status check_beam_width(const onnx_node *n, uint32_t k, hlo_value indirection) {
+  dim beams = 1;
+  if (indirection.def) {
+    CHECK_THAT(hlo_rank(indirection) == 3, STATUS_INVALID_MODEL, "cache_indirection is %s; its rank must be 3",
+               SHAPE_STR(NULL, hlo_shape(indirection)));
+    beams = hlo_shape(indirection)->dims[1];
+  }
+  if (!onnx_has_in(n, k)) {
+    CHECK_THAT(dim_equal(onnx_dims(n), beams, 1), STATUS_INVALID_MODEL, "cache_indirection is %s without beam_width",
+               SHAPE_STR(NULL, hlo_shape(indirection)));
+    return NULL;
+  }
+  hlo_value more = onnx_binary_dim(n->b, HLO_SUB, hlo_convert(n->b, n->in[k], DTYPE_S64), beams);
+  return onnx_check_below(n, more, "beam_width - the beams of cache_indirection", 1);
+}
+
+/* Keys and values of rank 4 are those of cross attention, which has no past: then the inputs for the past, which models
+ * may give all the same, have no meaning. */
+status onnx_import_contrib_decoder_masked_multi_head_attention(onnx_node *n) {
+  static const uint32_t from[] = {[BIAS] = 10,      [PADDING_MASK] = 3, [ATTENTION_BIAS] = 4,   [PAST_KEY] = 5,
+                                  [PAST_VALUE] = 6, [PAST_LENGTH] = 7,  [CACHE_INDIRECTION] = 9};
+  hlo_value in[CACHE_INDIRECTION + 1];
+  bool shared;
+  TRY(CONTRIB_ATTRIBUTES(n, "num_heads", "scale", "mask_filter_value", "past_present_share_buffer", "output_qk"));
+  TRY(read_decoder_queries(n, in));
+  bool cross = onnx_has_in(n, KEY) && hlo_rank(n->in[KEY]) == 4;
+  for (uint32_t k = BIAS; k <= CACHE_INDIRECTION; k++) {
+    in[k] = cross && k >= PAST_LENGTH ? (hlo_value){0} : n->in[from[k]];
+  }
+  if (!cross) {
+    TRY(onnx_attr_bool(n->proto, "past_present_share_buffer", false, &shared));
+    TRY(contrib_need_input(n, from[PAST_KEY], "past_key"));
+    CHECK_THAT(shared && onnx_has_in(n, from[PAST_LENGTH]), STATUS_UNSUPPORTED,
+               "a past without past_present_share_buffer and past_sequence_length is not supported");
+    TRY(check_beam_width(n, 8, in[CACHE_INDIRECTION]));
+  }
+  onnx_node node = contrib_as(n, 1, CACHE_INDIRECTION + 1, in);
+  return import_multi_head(&node);
 }
 
 /* --- Attention, QAttention --- */
@@ -295,7 +454,7 @@ static status attend_packed(onnx_node *n, const packed *p, hlo_value products) {
       v = onnx_pick(b, n->out[1], 0, 1);
     }
   }
-  TRY(attend(n, &p->d, parts[0], k, v, p->scores, p->mask, "mask_index", true, &y));
+  TRY(attend(n, &p->d, parts[0], k, v, p->scores, p->mask, "mask_index", true, NULL, &y));
   n->out[0] = hlo_convert(b, y, type);
   return NULL;
 }

@@ -38,6 +38,16 @@ hlo_value contrib_join_heads(hlo_builder *b, hlo_value x) {
   return hlo_reshape(b, hlo_transpose(b, x, swap_heads), 3, (dim[]){s->dims[0], s->dims[2], all});
 }
 
+status contrib_write_rows(const onnx_node *n, hlo_value cache, hlo_value x, hlo_value start, hlo_value *out) {
+  hlo_value in[] = {cache, x, start};
+  if (n->b->error) {
+    return NULL;
+  }
+  onnx_node scatter = contrib_as(n, 24, 3, in);
+  scatter.out = out;
+  return onnx_import_tensor_scatter(&scatter);
+}
+
 /* q is multiplied by the scale, and not the scores or the keys, since q usually has fewer elements than the scores, and
  * than the keys if there is a cache. */
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k) {

@@ -23,6 +23,11 @@ STATUS_MUST_USE status contrib_read_scale(const onnx_node *n, contrib_attention 
 /* Converts x [B, heads, S, .] to [B, S, heads * .]. */
 hlo_value contrib_join_heads(hlo_builder *b, hlo_value x);
 
+/* Sets *out to the cache [B, kv_heads, ., .] with the new rows x [B, kv_heads, S, .] at the positions from start[b] on,
+ * for each element b of the batch.  `start` is s64[B].  The run fails if there is no room for the rows. */
+STATUS_MUST_USE status contrib_write_rows(const onnx_node *n, hlo_value cache, hlo_value x, hlo_value start,
+                                          hlo_value *out);
+
 /* Returns the scores of q [B, heads, S, head] and k [B, kv_heads, keys, head], as [B, heads, S, keys] in f32. */
 hlo_value contrib_scores(hlo_builder *b, const contrib_attention *a, hlo_value q, hlo_value k);
 /* Adds input k, [B or 1, heads or 1, S, keys], to the scores if it is given. */

@@ -246,14 +246,7 @@ static status add_rows(const onnx_node *n, const grouped *g, uint32_t past, hlo_
     hlo_value parts[] = {room, hlo_like(b, x, 0)};
     room = hlo_concatenate(b, 2, parts, 2);
   }
-  hlo_value in[] = {room, x, g->start};
-  if (b->error) {
-    return NULL;
-  }
-  onnx_node scatter = contrib_as(n, 24, 3, in);
-  TRY(onnx_import_tensor_scatter(&scatter));
-  *out = n->out[0];
-  return NULL;
+  return contrib_write_rows(n, room, x, g->start, out);
 }
 
 /* Returns pred with the dimensions of the scores x, which is true where the query sees the key. */

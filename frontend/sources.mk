@@ -35,6 +35,7 @@ frontend_sources = \
 	frontend/ops/contrib/attention.c \
 	frontend/ops/contrib/attention_parts.c \
 	frontend/ops/contrib/bits.c \
+	frontend/ops/contrib/complex.c \
 	frontend/ops/contrib/contrib.c \
 	frontend/ops/contrib/crop_and_resize.c \
 	frontend/ops/contrib/fused.c \
@@ -50,6 +51,7 @@ frontend_sources = \
 	frontend/ops/contrib/norm.c \
 	frontend/ops/contrib/qlinear.c \
 	frontend/ops/contrib/recurrent.c \
+	frontend/ops/contrib/relative_position.c \
 	frontend/ops/contrib/rotary.c \
 	frontend/ops/contrib/standard.c \
 	frontend/ops/contrib/text.c \

@@ -528,6 +528,7 @@ tests_files = \
 	tests/contrib/refusals.py \
 	tests/contrib/runtime_cases.py \
 	tests/contrib/test-contrib \
+	tests/contrib/without_kernels.py \
 	tests/count-cases \
 	tests/count-results \
 	tests/debug/test-gdb \

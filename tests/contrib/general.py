@@ -39,6 +39,15 @@ def write_standard(w):
     w.add("MatMulInteger16", [[np.full(2, 30000, np.int16), np.full((2, 3), 30000, np.int16)]], [S32])
 
 
+def write_transposed_convolutions(w):
+    for spatial, pads, attributes in ((2, [1, 0, 1, 0], {}), (2, [1, 1, 0, 2], {"strides": [2, 2], "output_padding": [1, 0]}),
+                                      (2, [0, 0, 0, 0], {"group": 2, "dilations": [1, 2]}), (1, [2, 1], {"strides": [3]})):
+        x = [floats(2, 3, *[3] * spatial), np.array(pads)] + [floats(6 if "group" in attributes else 3)]
+        sets = [[floats(n, 2, *d[:spatial])] + x for n, d in ((1, (4, 5)), (3, (6, 3)))]
+        w.add("ConvTransposeWithDynamicPads", sets, [F32], attributes, constants=[1, 2, 3])
+        w.add("ConvTransposeWithDynamicPads", [s[:3] for s in sets], [F32], attributes, constants=[1], one_program=False)
+
+
 def write_unique(w):
     values = [[2, 1, 1, 3, 4, 3], [5.5, np.nan, -0.0, 0.0, np.nan, 5.5, -np.inf, np.inf], [7]]
     w.add("Unique", [[np.array(v, np.float32)] for v in values], [F32, S64, S64])

@@ -8,6 +8,7 @@ import hybrid
 import images
 import products
 import quantised
+import without_kernels
 from runtime_cases import Writer
 
 w = Writer(sys.argv[1])
@@ -34,10 +35,12 @@ quantised.write_attention(w)
 quantised.write_recurrent(w)
 quantised.write_embeddings(w)
 quantised.write_tables(w)
+quantised.write_tables_of_any_rank(w)
 images.write_group_norms(w)
 images.write_sums(w)
 images.write_standard(w)
 general.write_standard(w)
+general.write_transposed_convolutions(w)
 general.write_unique(w)
 general.write_inverses(w)
 general.write_crops(w)
@@ -52,3 +55,8 @@ hybrid.write_experts(w)
 hybrid.write_quantised_experts(w)
 hybrid.write_hyper_connections(w)
 hybrid.write_engram_gates(w)
+without_kernels.write_sums(w)
+without_kernels.write_products(w)
+without_kernels.write_complex(w)
+without_kernels.write_positions(w)
+without_kernels.write_means(w)

@@ -201,3 +201,24 @@ def write_tables(w):
             w.add("GatherBlockQuantized", [x], [F32], {"block_size": 16}, constants=rest(4, 1))
         s, z = np.array(0.3, np.float32), rng.integers(*wide, ()).astype(kind)
         w.add("DequantizeLinear", [[rng.integers(*wide, (5, 4)).astype(kind), s, z]], [F32], constants=[0, 1, 2])
+
+
+def write_tables_of_any_rank(w):
+    """Blocks and slices along any axes."""
+    for kind, wide in ((ml_dtypes.int4, (-8, 8)), (ml_dtypes.uint4, (0, 16))):
+        for dims, gather, along in (((5, 3, 40), 1, 2), ((40, 3), 1, 0), ((40, 5), 0, 0), ((3, 70, 4), 2, 1), ((4, 6, 5), -1, 1)):
+            blocks = [-(-d // 16) if k == along % len(dims) else d for k, d in enumerate(dims)]
+            rows = dims[gather]
+            for pointed in (0, 1):
+                more = [floats(*blocks)] + ([rng.integers(*wide, blocks).astype(kind)] if pointed else [])
+                sets = [[rng.integers(*wide, dims).astype(kind), ints(-rows - 2, rows + 2, *d, dtype=np.int64)] + more for d in ((2, 3), (1, 7))]
+                for s in sets[1:]:
+                    s[0] = sets[0][0]
+                w.add("GatherBlockQuantized", sets, [F32], {"block_size": 16, "gather_axis": gather, "quantize_axis": along}, constants=rest(4, 1))
+    for bits in (2, 4, 8):
+        data, more = ints(0, 256, 5, 3, 4 * bits, dtype=np.uint8), [floats(5, 3, 2), ints(0, 256, 5, 3, -(-bits // 4), dtype=np.uint8)]
+        w.add("GatherBlockQuantized", [[data, ints(-5, 5, *d)] + more for d in ((4,), (2, 2))][:1], [F32],
+              {"block_size": 16, "bits": bits, "quantize_axis": 2}, constants=rest(4, 1))
+    for kind, block, scales in ((ml_dtypes.float8_e4m3fn, 16, (6, 2)), (ml_dtypes.float8_e5m2, 0, (6, 1)), (ml_dtypes.float8_e4m3fn, 0, (1, 1))):
+        x = [floats(6, 32).astype(kind), ints(-6, 6, 2, 3), floats(*scales)]
+        w.add("GatherBlockQuantized", [x], [F32], {"block_size": block}, constants=[0, 2])

@@ -46,6 +46,17 @@ bool contrib_is_single(const onnx_node *n, uint32_t k) {
   return s->rank == 0 || (s->rank == 1 && dim_known_equal(onnx_dims(n), s->dims[0], 1));
 }
 
+hlo_value contrib_softmax_from(const onnx_node *n, hlo_value x, int64_t axis) {
+  if (n->b->error) {
+    return x;
+  }
+  const shape *s = hlo_shape(x);
+  dim_table *t = onnx_dims(n);
+  dim matrix[] = {shape_dim_product(t, s, 0, (int)axis), shape_dim_product(t, s, (int)axis, s->rank)};
+  x = onnx_softmax(n->b, hlo_reshape(n->b, x, 2, matrix), 1);
+  return hlo_reshape(n->b, x, s->rank, s->dims);
+}
+
 onnx_node contrib_as(const onnx_node *n, int since, uint32_t n_in, const hlo_value *in) {
   onnx_node other = *n;
   other.since = since;

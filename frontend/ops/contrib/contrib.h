@@ -19,6 +19,9 @@ STATUS_MUST_USE status contrib_biased(const onnx_node *n, const char *what, hlo_
 /* Returns true if input k is known to be one element, as a scalar or a vector. */
 bool contrib_is_single(const onnx_node *n, uint32_t k);
 
+/* Returns softmax of x over all dimensions from `axis` on together. */
+hlo_value contrib_softmax_from(const onnx_node *n, hlo_value x, int64_t axis);
+
 /* Returns a copy of the node with other inputs and another version.  With it, the importer of a standard operator that
  * has the same attributes can be called.  `in` has an entry for each input that this operator may have; the first n_in
  * of them are given. */

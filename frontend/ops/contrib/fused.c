@@ -1,5 +1,5 @@
 /* fused.c - the importers of operators into which ONNX Runtime's optimiser merges an activation, a bias, a transpose or
- * a factor: FusedMatMul, FusedGemm, FusedConv and forms of Gelu. */
+ * a factor: FusedMatMul, FusedGemm, forms of convolutions and of Gelu, softmax and dropout of sums. */
 #include <inttypes.h>
 #include <string.h>
 
@@ -25,6 +25,18 @@ status onnx_import_contrib_fast_gelu(onnx_node *n) {
   TRY(contrib_biased(n, "bias", &x));
   n->out[0] = hlo_convert(n->b, onnx_gelu(n->b, x, true), hlo_type(n->in[0]));
   return NULL;
+}
+
+/* FastGelu of a product and a bias. */
+status onnx_import_contrib_gemm_fast_gelu(onnx_node *n) {
+  onnx_node product = contrib_as(n, 13, 2, n->in);
+  TRY(onnx_import_matmul(&product));
+  if (n->b->error) {
+    return NULL;
+  }
+  hlo_value in[] = {n->out[0], n->in[2]};
+  onnx_node gelu = contrib_as(n, 1, 2, in);
+  return onnx_import_contrib_fast_gelu(&gelu);
 }
 
 status onnx_import_contrib_quick_gelu(onnx_node *n) {
@@ -197,8 +209,7 @@ status onnx_import_contrib_fused_gemm(onnx_node *n) {
   return n->b->error ? NULL : activate(n, known, sizeof known / sizeof *known, name, n_given, p);
 }
 
-/* Z, which has Y's shape, is added before the activation. */
-status onnx_import_contrib_fused_conv(onnx_node *n) {
+static status conv_with_activation(onnx_node *n) {
   static const fused_activation known[] = {{"Relu", 0}, {"Tanh", 0},        {"Sigmoid", 0},  {"LeakyRelu", 1},
                                            {"Clip", 2}, {"HardSigmoid", 2}, {"HardSwish", 0}};
   const char *name;
@@ -221,4 +232,94 @@ status onnx_import_contrib_fused_conv(onnx_node *n) {
   TRY(onnx_need_dims(n, 3, "Z", y->rank, y->dims));
   n->out[0] = onnx_has_in(n, 3) ? hlo_binary(n->b, HLO_ADD, n->out[0], n->in[3]) : n->out[0];
   return *name && !n->b->error ? activate(n, known, sizeof known / sizeof *known, name, n_given, p) : NULL;
+}
+
+/* Z, which has Y's shape, is added before the activation. */
+status onnx_import_contrib_fused_conv(onnx_node *n) { return conv_with_activation(n); }
+
+/* NhwcConv, and NhwcFusedConv with Z and an activation: X, Y and Z have the channels last. */
+status onnx_import_contrib_nhwc_conv(onnx_node *n) {
+  hlo_value in[4] = {{0}};
+  TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
+  memcpy(in, n->in, n->n_in * sizeof *in);
+  in[0] = contrib_move_channels(n->b, in[0], false);
+  in[3] = contrib_move_channels(n->b, in[3], false);
+  if (n->b->error) {
+    return NULL;
+  }
+  onnx_node conv = contrib_as(n, 1, n->n_in, in);
+  TRY(conv_with_activation(&conv));
+  n->out[0] = contrib_move_channels(n->b, n->out[0], true);
+  return NULL;
+}
+
+/* --- BiasSoftmax, BiasDropout --- */
+
+/* Checks the bias of BiasSoftmax: before the axis it is repeated along the last of these dimensions or, unless `inner`,
+ * along the first of them, and it has all other dimensions of the data. */
+static status check_softmax_bias(const onnx_node *n, int64_t axis, bool inner) {
+  const shape *x = onnx_in_shape(n, 0), *bias = onnx_in_shape(n, 1);
+  dim_table *t = onnx_dims(n);
+  bool repeats = !inner;
+  TRY(onnx_need_rank(n, 1, "bias", 0, x->rank));
+  shape want = *bias;
+  for (int k = 0; k < x->rank; k++) {
+    int at = k - (x->rank - bias->rank);
+    bool one = at < 0 || dim_known_equal(t, bias->dims[at], 1);
+    if (k < axis && one && !dim_known_equal(t, x->dims[k], 1)) {
+      CHECK_THAT(inner || repeats, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+                 "data is %s and bias %s, which does not go with is_inner_broadcast 0", SHAPE_STR(NULL, x),
+                 SHAPE_STR(NULL, bias));
+      repeats = true;
+    } else if (!one) {
+      CHECK_THAT(!inner || !repeats || k >= axis, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
+                 "data is %s and bias %s, which does not go with is_inner_broadcast 1", SHAPE_STR(NULL, x),
+                 SHAPE_STR(NULL, bias));
+      repeats = inner && repeats;
+    }
+    if (at >= 0 && !(k < axis && one)) {
+      want.dims[at] = x->dims[k];
+    }
+  }
+  CHECK_THAT(bias->rank >= x->rank - axis, STATUS_INVALID_MODEL, "data is %s and bias %s", SHAPE_STR(NULL, x),
+             SHAPE_STR(NULL, bias));
+  return onnx_need_dims(n, 1, "bias", want.rank, want.dims);
+}
+
+/* Softmax runs over all dimensions from the axis on together. */
+status onnx_import_contrib_bias_softmax(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = onnx_in_shape(n, 0);
+  int64_t axis;
+  bool inner;
+  TRY(CONTRIB_ATTRIBUTES(n, "axis", "is_inner_broadcast"));
+  TRY(onnx_attr_required(n->proto, "is_inner_broadcast"));
+  TRY(onnx_attr_bool(n->proto, "is_inner_broadcast", false, &inner));
+  TRY(onnx_axis_attr(n, 1, s->rank, &axis));
+  TRY(check_softmax_bias(n, axis, inner));
+  hlo_value x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[0]), onnx_widen(b, n->in[1]));
+  n->out[0] = hlo_convert(b, contrib_softmax_from(n, x, axis), hlo_type(n->in[0]));
+  return NULL;
+}
+
+/* Dropout of data + bias, to which the residual is added. */
+status onnx_import_contrib_bias_dropout(onnx_node *n) {
+  hlo_builder *b = n->b;
+  const shape *s = onnx_in_shape(n, 0);
+  TRY(CONTRIB_ATTRIBUTES(n, "seed"));
+  TRY(onnx_need_rank(n, 0, "data", 1, SHAPE_MAX_RANK));
+  bool row = hlo_rank(n->in[1]) == 1;
+  TRY(onnx_need_dims(n, 1, "bias", row ? 1 : s->rank, row ? &s->dims[s->rank - 1] : s->dims));
+  TRY(onnx_need_dims(n, 2, "residual", s->rank, s->dims));
+  hlo_value x = onnx_op_stretched(b, HLO_ADD, onnx_widen(b, n->in[0]), onnx_widen(b, n->in[1]));
+  hlo_value in[] = {x, n->in[3], n->in[4]};
+  if (b->error) {
+    return NULL;
+  }
+  onnx_node dropout = contrib_as(n, 13, n->n_in > 4 ? 3 : n->n_in > 3 ? 2 : 1, in);
+  TRY(onnx_import_dropout(&dropout));
+  hlo_value y = n->out[0];
+  y = onnx_has_in(n, 2) ? hlo_binary(b, HLO_ADD, y, onnx_widen(b, n->in[2])) : y;
+  n->out[0] = hlo_convert(b, y, hlo_type(n->in[0]));
+  return NULL;
 }

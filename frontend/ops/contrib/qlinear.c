@@ -110,7 +110,6 @@ status onnx_import_contrib_qlinear_where(onnx_node *n) {
 /* --- operators that reduce or move elements --- */
 
 status onnx_import_contrib_qlinear_softmax(onnx_node *n) {
-  hlo_builder *b = n->b;
   int64_t opset, axis;
   hlo_value x;
   const shape *s = onnx_in_shape(n, 0);
@@ -119,12 +118,29 @@ status onnx_import_contrib_qlinear_softmax(onnx_node *n) {
   TRY(onnx_attr_int(n->proto, "opset", 0, &opset));
   TRY(onnx_axis_attr(n, -1, s->rank, &axis));
   TRY(dequantized(n, 0, "X", &x));
-  if (opset < 13) { /* softmax runs over all dimensions from the axis on together */
-    dim_table *t = onnx_dims(n);
-    dim matrix[] = {shape_dim_product(t, s, 0, (int)axis), shape_dim_product(t, s, (int)axis, s->rank)};
-    x = hlo_reshape(b, onnx_softmax(b, hlo_reshape(b, x, 2, matrix), 1), s->rank, s->dims);
-  } else {
-    x = onnx_softmax(b, x, axis);
+  x = opset < 13 ? contrib_softmax_from(n, x, axis) : onnx_softmax(n->b, x, axis);
+  return quantize(n, x, 3, hlo_type(n->in[0]));
+}
+
+status onnx_import_contrib_qlinear_reduce_mean(onnx_node *n) {
+  const shape *s = onnx_in_shape(n, 0);
+  const int64_t *given;
+  size_t count;
+  int64_t axes[SHAPE_MAX_RANK];
+  bool keep;
+  hlo_value x;
+  TRY(CONTRIB_ATTRIBUTES(n, "axes", "keepdims"));
+  TRY(onnx_attr_bool(n->proto, "keepdims", true, &keep));
+  TRY(onnx_attr_ints(n->proto, "axes", &given, &count));
+  for (int k = 0; k < s->rank; k++) {
+    axes[k] = k;
+  }
+  TRY(count ? onnx_axes(given, count, s->rank, axes) : NULL);
+  count = count ? count : (size_t)s->rank;
+  TRY(dequantized(n, 0, "data", &x));
+  x = onnx_mean_keep(n->b, x, (uint32_t)count, axes);
+  for (size_t k = count; k-- > 0 && !keep;) {
+    x = onnx_pick(n->b, x, axes[k], 0);
   }
   return quantize(n, x, 3, hlo_type(n->in[0]));
 }

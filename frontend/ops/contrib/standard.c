@@ -1,5 +1,6 @@
 /* standard.c - the importers of operators that the standard has too, under the same name or another one. */
 #include <inttypes.h>
+#include <string.h>
 
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
@@ -54,6 +55,37 @@ status onnx_import_contrib_range(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
   onnx_node standard = contrib_as(n, 11, 3, in);
   return onnx_import_range(&standard);
+}
+
+/* The pads are an input: the number of elements that are cut off at the start of each spatial dimension, then those for
+ * the ends. */
+status onnx_import_contrib_conv_transpose_with_dynamic_pads(onnx_node *n) {
+  dim_table *t = onnx_dims(n);
+  hlo_value in[] = {n->in[0], n->in[1], n->in[3]};
+  const dim *pads;
+  int64_t count;
+  const char *pad;
+  TRY(CONTRIB_ATTRIBUTES(n, "auto_pad", "dilations", "group", "kernel_shape", "output_padding", "strides"));
+  TRY(onnx_attr_string(n->arena, n->proto, "auto_pad", "NOTSET", &pad));
+  CHECK_THAT(strcmp(pad, "NOTSET") == 0, STATUS_UNSUPPORTED, "auto_pad %s is not supported", pad);
+  TRY(onnx_const_dims(n, 2, "Pads", &pads, &count));
+  onnx_node conv = contrib_as(n, 11, 3, in);
+  TRY(onnx_import_conv_transpose(&conv));
+  if (n->b->error) {
+    return NULL;
+  }
+  shape s = *hlo_shape(n->out[0]);
+  int64_t spatial = s.rank - 2;
+  CHECK_THAT(count == 2 * spatial, STATUS_INVALID_MODEL, "Pads has %" PRId64 " elements; %" PRId64 " are needed", count,
+             2 * spatial);
+  for (int64_t k = 0; k < spatial; k++) {
+    dim low = pads[k], high = pads[k + spatial], all = s.dims[k + 2];
+    CHECK_THAT(dim_at_most(t, 0, low) && dim_at_most(t, 0, high) && dim_at_most(t, dim_add(t, low, high), all),
+               STATUS_INVALID_MODEL, "Pads are %s and %s for the %s elements of spatial dimension %" PRId64,
+               dim_print(n->arena, t, low), dim_print(n->arena, t, high), dim_print(n->arena, t, all), k);
+    n->out[0] = hlo_slice_dim(n->b, n->out[0], k + 2, low, dim_sub(t, all, high));
+  }
+  return NULL;
 }
 
 status onnx_import_contrib_inverse(onnx_node *n) {

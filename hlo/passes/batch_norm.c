@@ -127,9 +127,13 @@ static hlo_value follow(channels *c, arena *scratch) {
 
 static bool is_useful(const channels *c) { return c->n_scalings > 0 || c->n_steps > 1; }
 
-/* Returns true if the chain's result is rounded to integers after sums that are exact (hlo/passes/integer_sums.c). */
+/* Returns true if the chain's result is rounded to integers after sums that are exact (hlo/passes/integer_sums.c).
+ * Elementwise operations, such as an activation and the division by a scale, may stand before the rounding. */
 static bool is_requantized(const channels *c, hlo_value last) {
-  const hlo_instr *user = hlo_only_user(last);
+  hlo_instr *user = hlo_only_user(last);
+  while (user && hlo_info(user)->kind == HLO_ELEMENTWISE && user->op != HLO_ROUND) {
+    user = hlo_only_user(hlo_result(user, 0));
+  }
   return user && user->op == HLO_ROUND && literal_is_whole(hlo_literal(c->contraction->operands[1]));
 }
 

@@ -701,6 +701,10 @@ tests_files = \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_9.pb \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/output_0.pb \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/output_1.pb \
+	tests/fuzz/found/odd-zero-point/model.onnx \
+	tests/fuzz/found/odd-zero-point/note \
+	tests/fuzz/found/odd-zero-point/test_data_set_0/input_0.pb \
+	tests/fuzz/found/odd-zero-point/test_data_set_0/output_0.pb \
 	tests/fuzz/found/product-of-transposed-heads/model.onnx \
 	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/input_0.pb \
 	tests/fuzz/found/product-of-transposed-heads/test_data_set_0/input_1.pb \

@@ -351,7 +351,7 @@ static hlo_along added_before(const hlo_value sum, hlo_value *converted) {
   return (hlo_along){.n = 0};
 }
 
-/* Returns sum * factors / scale + shift, where shift has all shifts of f and the zero point of the quantisation. */
+/* Returns sum * factors / scale + shift, where shift has all shifts of f and the zero that the quantisation merges. */
 static hlo_value scaled_sum(hlo_builder *b, const affine *f, double scale, double zero, const hlo_instr *i) {
   hlo_value sum;
   hlo_along before = added_before(f->sum, &sum);
@@ -419,7 +419,8 @@ static bool is_beyond(hlo_op op, double bound, const hlo_requantized *q) {
   return op == HLO_MAX ? at <= q->low : at >= q->high;
 }
 
-/* Rewrites round(f(x) / scale) + zero: merges scale and zero into f, and drops bounds that the quantisation implies. */
+/* Rewrites round(f(x) / scale) + zero: merges scale and zero into f, and drops bounds that the quantisation implies. An
+ * odd zero stays behind the rounding, since a number in the middle between two integers is rounded to the even one. */
 static hlo_value division(hlo_builder *b, hlo_instr *i) {
   hlo_along scale;
   affine f;
@@ -428,17 +429,17 @@ static hlo_value division(hlo_builder *b, hlo_instr *i) {
       !hlo_along_is_const(&scale) || !affine_of(i->operands[0], &f) || !same_axis(&f) || !quantization_after(i, &q)) {
     return (hlo_value){0};
   }
-  double s = hlo_along_at(&scale, 0);
+  const double s = hlo_along_at(&scale, 0), zero = fmod(q.zero, 2) == 0 ? q.zero : 0;
   if (!(s > 1e-30 && s < 1e30)) {
     return (hlo_value){0};
   }
-  hlo_value v = scaled_sum(b, &f, s, q.zero, i);
+  hlo_value v = scaled_sum(b, &f, s, zero, i);
   for (uint32_t k = f.n_bounds; k-- > 0;) {
     if (!is_beyond(f.bounds[k].op, f.bounds[k].at / s, &q)) {
-      v = hlo_binary(b, f.bounds[k].op, v, stretch_number(b, f.bounds[k].at / s + q.zero, &i->shapes[0]));
+      v = hlo_binary(b, f.bounds[k].op, v, stretch_number(b, f.bounds[k].at / s + zero, &i->shapes[0]));
     }
   }
-  if (q.addition) {
+  if (q.addition && zero == q.zero) {
     hlo_replace(hlo_result(q.addition, 0), hlo_result(q.round, 0));
   }
   return v;

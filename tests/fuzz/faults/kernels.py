@@ -5,7 +5,7 @@ from faults import ALGORITHMS, fault
 ELEMENTWISE, ATTENTION = "emit/element/elementwise.c", "emit/contraction/attention_kernel.c"
 DEPTHWISE, SUMS = "emit/contraction/depthwise.c", "emit/contraction/depthwise_sums.c"
 MOVEMENT, REDUCE, COPIES = "emit/element/movement.c", "emit/element/reduce.c", "emit/product/product_copies.c"
-CONCATENATE = "emit/element/concatenate.c"
+CONCATENATE, WINDOW = "emit/element/concatenate.c", "emit/element/window.c"
 
 FAULTS = [
     fault(
@@ -21,7 +21,7 @@ FAULTS = [
         "window-padding",
         "windows see zeros in the padding, also those that look for the largest",
         (
-            "emit/element/window.c",
+            WINDOW,
             "g->outside = emit_acc_value(e->w, reducer_of(g), t, held);",
             "g->outside = (emit_pair){LLVMConstNull(emit_register_type(e->w, t)), held.im};",
         ),
@@ -163,5 +163,20 @@ FAULTS = [
         "panel-groups",
         "packed operands of a grouped product are those of the first group",
         (COPIES, "emit_times(w, emit_modulo(w, outside, p->group.n), p->group.b)", "emit_i64(w, 0)"),
+    ),
+    fault(
+        "dots-together",
+        "the weights of a dot group are those of neighbouring columns",
+        ("emit/product/product_pack.c", "(row + c * p->b_column + «j * p->dot_step») * (int64_t)bytes;", "j"),
+    ),
+    fault(
+        "dots-of-group",
+        "in A, a group of a convolution of dot groups begins as many elements behind the one before as there are integers between them",
+        ("emit/product/product.c", "p->group.a /= group;", ";"),
+    ),
+    fault(
+        "window-holes",
+        "a dilated window in the padding begins one step too early",
+        (WINDOW, "LLVMBuildUDiv(w->builder, «LLVMBuildAdd(w->builder, n, emit_i64(w, hole - 1), \"\")», emit_i64(w, hole)", "n"),
     ),
 ]

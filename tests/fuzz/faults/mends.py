@@ -61,4 +61,9 @@ FAULTS = [
         "caches of one batch for all are refused",
         ("frontend/ops/nn/attention.c", "dims[0] = !dim_equal(t, s->dims[0], r->batch) && dim_equal(t, s->dims[0], 1) ? 1 : r->batch;", "dims[0] = r->batch;"),
     ),
+    fault(
+        "compress-condition",
+        "a condition of the input's shape is refused where Compress has no axis",
+        ("frontend/ops/math/select.c", "condition = flat(b, condition);", ";"),
+    ),
 ]

@@ -4,6 +4,7 @@ from faults import fault
 
 MOVE, MOTION, LAYOUT = "hlo/passes/simplify/move.c", "hlo/passes/transpose_sinking.c", "hlo/passes/layout.c"
 ARITH, NORM, INTEGERS = "hlo/passes/simplify/arith.c", "hlo/passes/batch_norm.c", "hlo/passes/qdq_fusion.c"
+SKIPPED, QUANTIZED = "hlo/passes/integer_sums.c", "hlo/analysis/quantized.c"
 PHASES, MATRICES, PLACES = "hlo/passes/transposed_convolution.c", "hlo/passes/dot_canonicalization.c", "hlo/passes/fusion/concat_in_place.c"
 
 FAULTS = [
@@ -145,5 +146,35 @@ FAULTS = [
             "starts_of(&b, hlo_shape(base), dimension, p->start)",
             "starts_of(&b, hlo_shape(base), dimension, 0)",
         ),
+    ),
+    fault(
+        "bytes-skipped-bounds",
+        "where numbers are not made bytes before the next contraction, the lower bound counts from 0 instead of the zero point",
+        (SKIPPED, "hlo_value low = hlo_scalar(b, DTYPE_F32, «r.low - z»)", "r.low"),
+    ),
+    fault(
+        "bytes-skipped-zero",
+        "where numbers are not made bytes before the next contraction, it does not matter whether both zero points are equal",
+        (SKIPPED, "x = «r.zero == z ? x : hlo_binary(b, HLO_ADD, x, hlo_splat(b, *hlo_shape(x), r.zero - z))»;", "x"),
+    ),
+    fault(
+        "bytes-of-two-zeros",
+        "bytes of which two contractions subtract other zero points are replaced by one difference",
+        (SKIPPED, "if («!same && !is_difference») {", "0"),
+    ),
+    fault(
+        "sums-beyond-f32",
+        "sums of products of bytes are computed in f32, however many products there are",
+        (SKIPPED, "return y <= largest_factor && «has_f32(w, hlo_result((hlo_instr *)i, 0))»;", "1"),
+    ),
+    fault(
+        "zero-of-another-type",
+        "a zero point that is no byte is subtracted in s16",
+        (QUANTIZED, "return «has_number(t, hlo_along_at(&x->zero, 0))»;", "true"),
+    ),
+    fault(
+        "bound-at-zero",
+        "a bound is dropped if the quantisation after it clamps at that number of steps from 0 instead of from its zero point",
+        (INTEGERS, "double at = «rint(bound) + q->zero»;", "rint(bound)"),
     ),
 ]

@@ -230,7 +230,7 @@ def blurred(k, x):
 
 @idiom("image")
 def resized(k, x):
-    mode = k.one("nearest", "linear", "linear")
+    mode = k.one("nearest", "linear", "linear", "cubic")
     attributes = {
         "coordinate_transformation_mode": (
             "asymmetric" if mode == "nearest" else k.one("half_pixel", "align_corners")
@@ -238,8 +238,12 @@ def resized(k, x):
     }
     if mode == "nearest":
         attributes["nearest_mode"] = "floor"
+    if mode == "cubic":
+        attributes.update(cubic_coeff_a=k.one(-0.75, -0.5), exclude_outside=k.one(0, 1))
+    if mode != "nearest" and k.b.opset >= 18 and k.chance(0.4):
+        attributes["antialias"] = 1
     empty = k.const(np.zeros(0, np.float32))
-    scales = k.const(np.array([1, 1, 2, 2], np.float32))
+    scales = k.const(np.array([1, 1, *k.one((2, 2), (2, 2), (0.5, 0.5), (0.75, 1.5))], np.float32))
     y = k.Resize(x, empty, scales, mode=mode, kind="exact" if mode == "nearest" else None, **attributes)
     return k.conv(y, 8, 3) if k.chance(0.4) else y
 

@@ -477,5 +477,6 @@ def data_sizes(b, o):
     n = x.size if axis is None else b.root.sizes.least(x, axis) if b.root.sizes else x.shape[axis]
     if n == 0:
         raise Skip("nothing to choose from")
-    chosen = sized(b, "bool", (b.r.randint(1, n),))
+    # Without an axis, a condition of the input's shape is flattened as the input is.
+    chosen = sized(b, "bool", x.shape if axis is None and b.r.random() < 0.3 else (b.r.randint(1, n),))
     return [x, chosen], {"axis": axis}

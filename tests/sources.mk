@@ -342,6 +342,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/many_operands.hlo \
 	tests/hlo/loop_fusion/moved_together.hlo \
 	tests/hlo/loop_fusion/parts.hlo \
+	tests/hlo/loop_fusion/rows_then_transpose.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
 	tests/hlo/qdq_fusion/bias.hlo \
@@ -378,6 +379,7 @@ hlo_tests = \
 	tests/hlo/transpose_sinking/dot.hlo \
 	tests/hlo/transpose_sinking/follow-contraction.hlo \
 	tests/hlo/transpose_sinking/sink.hlo \
+	tests/hlo/transposed_convolution/groups.hlo \
 	tests/hlo/transposed_convolution/phases.hlo \
 	tests/hlo/transposed_convolution/symbols.hlo
 tests_files = \
@@ -875,6 +877,7 @@ tests_files = \
 	tests/hlo/loop_fusion/many_operands.expected \
 	tests/hlo/loop_fusion/moved_together.expected \
 	tests/hlo/loop_fusion/parts.expected \
+	tests/hlo/loop_fusion/rows_then_transpose.expected \
 	tests/hlo/loop_fusion/siblings.expected \
 	tests/hlo/loop_fusion/taken.expected \
 	tests/hlo/qdq_fusion/bias.expected \
@@ -915,6 +918,7 @@ tests_files = \
 	tests/hlo/transpose_sinking/dot.expected \
 	tests/hlo/transpose_sinking/follow-contraction.expected \
 	tests/hlo/transpose_sinking/sink.expected \
+	tests/hlo/transposed_convolution/groups.expected \
 	tests/hlo/transposed_convolution/phases.expected \
 	tests/hlo/transposed_convolution/symbols.expected \
 	tests/hostile/hostile_more.py \

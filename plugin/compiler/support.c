@@ -281,8 +281,8 @@ static void check_sizes(check_support *c) {
   o.deferred = &deferred;
   status failed = onnx_import_symbolic(c->a, c->m, &o, &found, &m, &complete);
   if (failed || !complete) {
-    const char *reason = failed ? status_message(failed)
-                                : arena_printf(c->a, "the model runs segment by segment, since %s", deferred);
+    const char *reason =
+        failed ? status_message(failed) : arena_printf(c->a, "the model runs segment by segment, since %s", deferred);
     add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s", reason));
     status_free(failed);
     return;

@@ -87,8 +87,8 @@ FAULTS = [
     fault(
         "phases-order",
         "the phases of a transposed convolution come one behind the other",
-        (PHASES, "order[1 + 2 * d] = 1 + d;", "order[1 + 2 * d] = 1 + n + d;"),
-        (PHASES, "order[2 + 2 * d] = 1 + n + d;", "order[2 + 2 * d] = 1 + d;"),
+        (PHASES, "order[1 + 2 * d] = 1 + d;", "order[1 + 2 * d] = 1 + n + g + d;"),
+        (PHASES, "order[2 + 2 * d] = 1 + n + g + d;", "order[2 + 2 * d] = 1 + d;"),
     ),
     fault(
         "subtract-negated",

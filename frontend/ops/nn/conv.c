@@ -39,8 +39,18 @@ static hlo_value convolve(hlo_builder *b, hlo_value x, hlo_value w, const conv_a
   return hlo_convolution(b, x, w, &d);
 }
 
-/* Resolves auto_pad, which may pad *x by `fill`, and checks that the kernel fits into the padded input. */
-static status finish_window(const onnx_node *n, conv_attrs *c, hlo_value *x, hlo_value fill) {
+/* Returns input zk, a zero point of one element, as a scalar; 0 if it is missing. */
+static hlo_value scalar_zero(const onnx_node *n, uint32_t zk) {
+  return onnx_has_in(n, zk) ? hlo_reshape(n->b, n->in[zk], 0, NULL) : hlo_scalar(n->b, hlo_type(n->in[0]), 0);
+}
+
+/* Resolves auto_pad, which may pad *x by its zero point, input zk, or by 0 if there is none.  Checks that the kernel
+ * fits into the padded input. */
+static status finish_window(const onnx_node *n, conv_attrs *c, uint32_t zk, hlo_value *x) {
+  hlo_value fill = {0};
+  if (c->window.auto_pad >= ONNX_PAD_SAME_UPPER) {
+    fill = scalar_zero(n, zk);
+  }
   *x = onnx_pad_same(n, &c->window, *x, fill);
   return n->b->error ? NULL : onnx_window_fits(n, &c->window, hlo_shape(*x)->dims + 2);
 }
@@ -57,10 +67,11 @@ static status add_bias(onnx_node *n, uint32_t k, hlo_value *y) {
 }
 
 status onnx_import_conv(onnx_node *n) {
+  const uint32_t no_zero_point = UINT32_MAX;
   conv_attrs c;
   TRY(read_conv(n, 0, 1, false, &c));
   hlo_value x = n->in[0];
-  TRY(finish_window(n, &c, &x, hlo_scalar(n->b, hlo_type(x), 0)));
+  TRY(finish_window(n, &c, no_zero_point, &x));
   n->out[0] = convolve(n->b, x, n->in[1], &c);
   return add_bias(n, 2, &n->out[0]);
 }
@@ -212,11 +223,6 @@ static status need_type(const onnx_node *n, uint32_t k, const char *what, uint32
   return NULL;
 }
 
-/* Returns input zk, a zero point of one element, as a scalar; 0 if it is missing. */
-static hlo_value scalar_zero(const onnx_node *n, uint32_t zk) {
-  return onnx_has_in(n, zk) ? hlo_reshape(n->b, n->in[zk], 0, NULL) : hlo_scalar(n->b, hlo_type(n->in[0]), 0);
-}
-
 status onnx_import_conv_integer(onnx_node *n) {
   conv_attrs c;
   hlo_value x = n->in[0];
@@ -225,7 +231,7 @@ status onnx_import_conv_integer(onnx_node *n) {
   TRY(need_type(n, 3, "w_zero_point", 1, "w"));
   TRY(need_parameter(n, 2, "x_zero_point", 0));
   TRY(need_parameter(n, 3, "w_zero_point", onnx_in_shape(n, 1)->dims[0]));
-  TRY(finish_window(n, &c, &x, scalar_zero(n, 2)));
+  TRY(finish_window(n, &c, 2, &x));
   n->out[0] = convolve(n->b, centered(n, x, 2), centered(n, n->in[1], 3), &c);
   return NULL;
 }
@@ -244,7 +250,7 @@ status onnx_import_qlinear_conv(onnx_node *n) {
       TRY(need_parameter(n, k, names[k - 1], k == 4 || k == 5 ? channels : 0));
     }
   }
-  TRY(finish_window(n, &c, &x, scalar_zero(n, 2)));
+  TRY(finish_window(n, &c, 2, &x));
   hlo_value y = convolve(b, centered(n, x, 2), centered(n, n->in[3], 5), &c);
   TRY(add_bias(n, 8, &y));
   const shape *s = hlo_shape(y);

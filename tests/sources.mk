@@ -673,10 +673,6 @@ tests_files = \
 	tests/fuzz/faults/plans.py \
 	tests/fuzz/faults/sizes.py \
 	tests/fuzz/finish.py \
-	tests/fuzz/found/activation-before-a-quantisation/model.onnx \
-	tests/fuzz/found/activation-before-a-quantisation/note \
-	tests/fuzz/found/activation-before-a-quantisation/test_data_set_0/input_0.pb \
-	tests/fuzz/found/activation-before-a-quantisation/test_data_set_0/output_0.pb \
 	tests/fuzz/found/bitcast-of-2-bits/model.onnx \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/input_0.pb \
 	tests/fuzz/found/bitcast-of-2-bits/test_data_set_0/output_0.pb \

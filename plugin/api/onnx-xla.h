@@ -385,7 +385,8 @@ void oxla_run_destroy(oxla_run *run);
  * changed between executions.  If `data` is NULL, only type and dims are set, which is enough for oxla_compile unless a
  * size depends on the data (OXLA_ABOUT_VALUE).  The error is OXLA_INVALID_ARGUMENT (OXLA_ABOUT_TYPE or
  * OXLA_ABOUT_SHAPE) if the type or the rank is not the declared one; sizes are checked when the run is compiled.  Data
- * at a multiple of 64 bytes is used in place; other data may be copied. */
+ * whose elements are aligned is used in place on CPUs, and data of a device that is at a multiple of 64 bytes; other
+ * data is copied. */
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,

@@ -164,8 +164,8 @@ START_TEST(time_ends_a_run) {
 }
 END_TEST
 
-/* All memory of a run counts towards the limit: outputs, copies of buffers that are not aligned, and intermediate
- * values. */
+/* All memory of a run counts towards the limit: outputs, copies of buffers whose elements are not aligned, and
+ * intermediate values. */
 START_TEST(memory_ends_a_run) {
   enum { N = 1 << 22 };
   message g = {.n = 0};
@@ -179,7 +179,7 @@ START_TEST(memory_ends_a_run) {
   oxla_tensor y;
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){4 * N}, x));
   refuse(oxla_execute(run), OXLA_RESOURCE, "no 67108864 bytes of memory for output 'y'");
-  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, x + 1));
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){2 * N}, (char *)x + 1));
   refuse(oxla_execute(run), OXLA_RESOURCE, "bytes of memory for input 'x'");
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 1, (int64_t[]){1000}, x));
   succeed(oxla_execute(run));    /* the run can still be used */

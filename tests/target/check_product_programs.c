@@ -58,7 +58,7 @@ static const program_case cases[] = {
      "  %e = convolution(%r, %3) {strides=[1,1], low=[1,1], high=[1,1], " PLACES "} : f32[b,(h+1)/2,(w+1)/2,32]\n"
      "  %s = add(%e, %r) : f32[b,(h+1)/2,(w+1)/2,32]\n"
      "  return %s\n}",
-     "GGGG", false},
+     "GGW", false},
     /* convolutions without strides: with a bias and a sum, and with a longer kernel along one dimension */
     {"(%x: f32[b,h,w,32], %r: f32[b,h,w,48]) {\n"
      "  %1 = W f32[48,32,3,3]\n"

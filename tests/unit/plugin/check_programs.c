@@ -288,12 +288,13 @@ static void set_ints(arena *a, Onnx__NodeProto *node, const char *name, int64_t 
   t->ints = pair;
 }
 
-/* Each corner of two ranges may need a program of its own, here since the padding depends on remainders. */
+/* Each corner of two ranges may need a program of its own, here since the padding depends on remainders, which is a
+ * guard if indices are wanted, too. */
 START_TEST(every_corner_has_a_program) {
   const session_program *c;
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
-  Onnx__NodeProto *pool = graph_node(a, m->graph, "MaxPool", "x", "y");
+  Onnx__NodeProto *pool = graph_node(a, m->graph, "MaxPool", "x", "y,i");
   Onnx__AttributeProto *same = add_attribute(a, pool, "auto_pad");
   same->has_type = same->has_s = 1;
   same->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__STRING;

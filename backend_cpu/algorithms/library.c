@@ -92,10 +92,10 @@ static double bytes_of(const hlo_instr *i) {
 static double effort_of(const cpu_geometry *g, int lanes) {
   enum { MOST_TAPS = 7 }; /* in a dimension; an estimate: oneDNN 2.7 and 3.11 have several rules */
   const double one_channel = 3, matrices = 80;
-  int64_t in = g->in_channels / g->groups, out = g->out_channels / g->groups;
   if (g->op != CPU_CONVOLUTION) {
     return 1;
   }
+  int64_t in = g->in_channels / g->groups, out = g->out_channels / g->groups;
   if (g->groups == 1) {
     return (double)((out + lanes - 1) / lanes * lanes) / (double)out;
   }

@@ -139,15 +139,30 @@ bool onnx_require_told_inputs(const onnx_node *n, uint32_t k) {
 
 void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirements.host_interpreted = true; }
 
+/* Returns the name of input k.  An importer may import a node as another operator, with inputs at other places than
+ * those of the node's proto, so the name of the same value is looked for.  Returns NULL if no input has the value. */
+static const char *input_name(const onnx_node *n, uint32_t k) {
+  size_t count = n->proto->n_input;
+  for (size_t j = 0; j < count; j++) {
+    const char *name = n->proto->input[(k + j) % count];
+    hlo_value v;
+    if (*name && onnx_scope_lookup(n->scope, name, &v) && hlo_value_equal(v, n->in[k])) {
+      return name;
+    }
+  }
+  return k < count ? n->proto->input[k] : NULL;
+}
+
 void onnx_require_constant(const onnx_node *n, uint32_t k) {
   onnx_importer *im = n->scope->importer;
   if (!onnx_has_in(n, k) || hlo_literal(n->in[k]) || onnx_pin_value(n, n->in[k]) || onnx_require_inputs(n, k)) {
     return;
   }
-  if (n->scope->frame) {
+  const char *name = n->scope->frame ? input_name(n, k) : NULL;
+  if (name) {
     im->requirements.deferred = true;
     *ARENA_PUSH(im->arena, im->requirements.contents.items, im->requirements.contents.n,
-                im->requirements.contents.cap) = n->proto->input[k];
+                im->requirements.contents.cap) = name;
   } else {
     im->requirements.host_interpreted = true;
   }
@@ -162,8 +177,9 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
   if (!*out) {
     onnx_require_constant(n, k);
   }
+  const char *name = *out ? NULL : input_name(n, k);
   CHECK_THAT(*out, STATUS_UNSUPPORTED | STATUS_ABOUT_VALUE,
-             "input %s ('%s') is not a constant, and its content decides sizes", what, n->proto->input[k]);
+             "input %s ('%s') is not a constant, and its content decides sizes", what, name ? name : "");
   return NULL;
 }
 

@@ -356,7 +356,7 @@ status onnx_import_contrib_decoder_masked_multi_head_attention(onnx_node *n) {
   TRY(read_decoder_queries(n, in));
   bool cross = onnx_has_in(n, KEY) && hlo_rank(n->in[KEY]) == 4;
   for (uint32_t k = BIAS; k <= CACHE_INDIRECTION; k++) {
-    in[k] = cross && k >= PAST_LENGTH ? (hlo_value){0} : n->in[from[k]];
+    in[k] = (cross && k >= PAST_LENGTH) || !onnx_has_in(n, from[k]) ? (hlo_value){0} : n->in[from[k]];
   }
   if (!cross) {
     TRY(onnx_attr_bool(n->proto, "past_present_share_buffer", false, &shared));

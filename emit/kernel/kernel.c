@@ -185,8 +185,8 @@ static void store_roots(emit_writer *w, const void *data, const emit_index *at) 
   emit_store_roots(w, at);
 }
 
-/* Merges the innermost loop with the one around it if it is shorter than any vector and elements take math: lanes that
- * are computed from scattered positions cost less than math on single elements.  Returns the number of loops. */
+/* For elements that take math, merges the innermost loop with the one around it if it is shorter than any vector: lanes
+ * that are computed from scattered positions cost less than math on single elements.  Returns the number of loops. */
 static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
   dim inner = extents[rank - 1];
   if (rank == 1 || !dim_is_const(inner) || inner == 1 || emit_choose_lanes(inner, w->e.wide) > 1) {

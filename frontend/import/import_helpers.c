@@ -260,8 +260,7 @@ hlo_value onnx_pad_open_same(const onnx_node *n, const onnx_window *w, int k, hl
 }
 
 hlo_value onnx_pad_same(const onnx_node *n, onnx_window *w, hlo_value x, hlo_value fill) {
-  bool same = w->auto_pad == ONNX_PAD_SAME_UPPER || w->auto_pad == ONNX_PAD_SAME_LOWER;
-  for (int k = 0; k < w->n && same && x.def; k++) {
+  for (int k = 0; k < w->n && onnx_window_is_same(w) && x.def; k++) {
     dim extent = hlo_shape(x)->dims[2 + k];
     w->low[k] = w->high[k] = 0;
     if (dim_is_const(extent)) {

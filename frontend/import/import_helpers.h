@@ -64,6 +64,10 @@ STATUS_MUST_USE status onnx_read_window(const onnx_node *n, int spatial, const d
 static inline int64_t onnx_window_extent(const onnx_window *w, int k) {
   return (w->kernel[k] - 1) * w->dilations[k] + 1;
 }
+/* Returns true if auto_pad is SAME_UPPER or SAME_LOWER. */
+static inline bool onnx_window_is_same(const onnx_window *w) {
+  return w->auto_pad == ONNX_PAD_SAME_UPPER || w->auto_pad == ONNX_PAD_SAME_LOWER;
+}
 /* Computes the pads of auto_pad SAME_UPPER and SAME_LOWER for x [N, C, spatial...], such that the window has
  * ceil(extent / stride) positions, and returns x.  For other values of auto_pad it does nothing.
  *

@@ -54,8 +54,8 @@ typedef struct rt_run_options {
 
 /* Runs a bound program.  `params` and `results` have a buffer for each parameter and each result, of the size that the
  * program states, in host memory unless the options say otherwise.  Buffers that are not aligned as kernels require
- * (rt_array_align) are copied.  A result that is carried in a parameter (rt_io.carried)
- * may have the parameter's buffer.  Otherwise a result must overlap no other buffer. */
+ * (rt_array_align) are copied.  A result that is carried in a parameter (rt_io.carried) may have the parameter's
+ * buffer.  Otherwise a result must overlap no other buffer. */
 STATUS_MUST_USE status rt_execute(const rt_binding *b, const rt_run_options *options, const void *const *params,
                                   void *const *results);
 

@@ -48,7 +48,7 @@ static hlo_value scalar_zero(const onnx_node *n, uint32_t zk) {
  * fits into the padded input. */
 static status finish_window(const onnx_node *n, conv_attrs *c, uint32_t zk, hlo_value *x) {
   hlo_value fill = {0};
-  if (c->window.auto_pad >= ONNX_PAD_SAME_UPPER) {
+  if (onnx_window_is_same(&c->window)) {
     fill = scalar_zero(n, zk);
   }
   *x = onnx_pad_same(n, &c->window, *x, fill);
@@ -110,8 +110,7 @@ static status read_output_shape(const onnx_node *n, onnx_window *w, const dim *f
   const int64_t *wanted;
   size_t count;
   TRY(onnx_attr_ints(n->proto, "output_shape", &wanted, &count));
-  bool same = w->auto_pad == ONNX_PAD_SAME_UPPER || w->auto_pad == ONNX_PAD_SAME_LOWER;
-  if (count == 0 && !same) {
+  if (count == 0 && !onnx_window_is_same(w)) {
     return NULL;
   }
   if (count == (size_t)w->n + 2) { /* some exporters list batch and channels as well */

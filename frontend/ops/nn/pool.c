@@ -84,7 +84,7 @@ static status read_pool(const onnx_node *n, hlo_value fill, hlo_value *x, pool *
   p->rank = hlo_rank(*x);
   TRY(onnx_read_window(n, p->rank - 2, NULL, &p->w));
   TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
-  ceil_mode &= p->w.auto_pad < ONNX_PAD_SAME_UPPER; /* SAME says how many positions there are */
+  ceil_mode &= !onnx_window_is_same(&p->w); /* SAME says how many positions there are */
   memcpy(p->given, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);
   *x = onnx_pad_same(n, &p->w, *x, fill);
   memcpy(p->in, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);

@@ -11,6 +11,7 @@ hlo_sources = \
 	hlo/analysis/quantized.c \
 	hlo/analysis/queries.c \
 	hlo/analysis/row_space.c \
+	hlo/analysis/softmax.c \
 	hlo/analysis/sorted_front.c \
 	hlo/analysis/value_range.c \
 	hlo/gradient/conditional.c \
@@ -88,6 +89,7 @@ hlo_files = \
 	hlo/analysis/quantized.h \
 	hlo/analysis/queries.h \
 	hlo/analysis/row_space.h \
+	hlo/analysis/softmax.h \
 	hlo/analysis/sorted_front.h \
 	hlo/analysis/value_range.h \
 	hlo/gradient/gradient.h \

@@ -122,6 +122,7 @@ check_programs = \
 	tests/unit/hlo/check_qdq_fusion \
 	tests/unit/hlo/check_quantized \
 	tests/unit/hlo/check_same_values \
+	tests/unit/hlo/check_softmax \
 	tests/unit/hlo/check_value_range \
 	tests/unit/lower/check_divide \
 	tests/unit/lower/check_kernels \
@@ -1259,6 +1260,8 @@ tests_unit_hlo_check_quantized_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_quantized_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_same_values_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_same_values_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_softmax_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_softmax_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_value_range_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_value_range_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_lower_check_divide_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

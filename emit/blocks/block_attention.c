@@ -213,41 +213,11 @@ bool emit_choose_block_attention(const hlo_attention *a, bool divides, emit_bloc
   return emit_block_attention_fits(a, &c);
 }
 
-static bool is_infinite(hlo_value v) { return hlo_is_splat(v, INFINITY) || hlo_is_splat(v, -INFINITY); }
-
-/* Returns the number of the operand of `select` that is chosen where `max` is finite.  Returns 0 unless the condition
- * tests whether `max` is finite, or compares it with an infinity. */
-static uint32_t chosen_if_finite(const hlo_instr *select, const hlo_instr *max) {
-  const hlo_instr *c = select->operands[0].def;
-  uint32_t chosen = 1;
-  for (; c->op == HLO_NOT; c = c->operands[0].def) {
-    chosen = 3 - chosen;
-  }
-  if (c->op == HLO_IS_FINITE) {
-    return c->operands[0].def == max ? chosen : 0;
-  }
-  bool asks = c->op == HLO_COMPARE && ((c->operands[0].def == max && is_infinite(c->operands[1])) ||
-                                       (c->operands[1].def == max && is_infinite(c->operands[0])));
-  switch (asks ? hlo_int(c, HLO_ATTR_COMPARISON) : HLO_LT) {
-    case HLO_EQ: return 3 - chosen;
-    case HLO_NE: return chosen;
-    default: return 0;
-  }
-}
-
-/* Returns true if scores are shifted by their maximum, so that no exponential is more than 1.  Where the maximum is
- * infinite, as in rows that have no key, it may be another value. */
-static bool shifts_by_maximum(const hlo_attention *a) {
-  const hlo_instr *i = a->shift.def;
-  uint32_t chosen = i->op == HLO_SELECT ? chosen_if_finite(i, a->max) : 0;
-  return i == a->max || (chosen && i->operands[chosen].def == a->max);
-}
-
 bool emit_takes_mma_attention(const emit_target *t, const hlo_attention *a) {
   dtype q = hlo_type(a->qk->operands[0]), k = hlo_type(a->qk->operands[1]);
   dtype p = hlo_type(a->pv->operands[0]), v = hlo_type(a->pv->operands[1]);
   /* exponentials are rounded before they are divided by their sum, and in f16 only those up to 65504 are finite */
-  bool fits = q == DTYPE_BF16 || (q == DTYPE_F16 && shifts_by_maximum(a));
+  bool fits = q == DTYPE_BF16 || (q == DTYPE_F16 && hlo_shifts_by_maximum(a));
   return fits && q == k && q == p && q == v && emit_has_mma(t, q, k);
 }
 

@@ -4,6 +4,7 @@
 #define EMIT_CONTRACTION_ATTENTION_INTERNAL_H
 
 #include "emit/kernel/writer.h"
+#include "hlo/analysis/attention.h"
 
 /* The first returns the address of the f32 that is `offset` (an i64) elements after `base`.  The others load `lanes`
  * f32 numbers from p, and store v, a number or a vector, at p. */
@@ -12,8 +13,10 @@ LLVMValueRef emit_f32_load(const emit_ir *w, LLVMValueRef p, int lanes);
 void emit_f32_store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p);
 
 typedef LLVMValueRef emit_join(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
-/* emit_larger returns the larger of x and y, and emit_sum returns x + y, both lane by lane. */
-emit_join emit_larger, emit_sum;
+emit_join emit_sum; /* x + y, lane by lane */
+
+/* Returns e^(score - shift), for a shift of the score's row. */
+LLVMValueRef emit_score_exponential(const emit_ir *w, const hlo_attention *a, LLVMValueRef score, LLVMValueRef shift);
 /* Returns the one number to which `join` reduces all lanes of x. */
 LLVMValueRef emit_join_lanes(const emit_ir *w, LLVMValueRef x, int lanes, emit_join *join);
 

@@ -1,6 +1,8 @@
 /* attention_softmax.c - what kernels of attention share; see attention_internal.h. */
 #include "emit/contraction/attention_internal.h"
 
+#include "emit/llvm/math.h"
+
 LLVMValueRef emit_f32_at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");
 }
@@ -13,10 +15,12 @@ void emit_f32_store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
   LLVMSetAlignment(LLVMBuildStore(w->builder, v, p), sizeof(float));
 }
 
-LLVMValueRef emit_larger(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
-  return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, y), x, y);
-}
 LLVMValueRef emit_sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
+
+LLVMValueRef emit_score_exponential(const emit_ir *w, const hlo_attention *a, LLVMValueRef score, LLVMValueRef shift) {
+  LLVMValueRef x = LLVMBuildFSub(w->builder, score, shift, "");
+  return hlo_shifts_by_maximum(a) ? emit_exp_at_most_1(w, x) : emit_math(w, HLO_EXP, x, NULL);
+}
 
 LLVMValueRef emit_join_lanes(const emit_ir *w, LLVMValueRef x, int lanes, emit_join *join) {
   for (int half = lanes / 2; half >= 1; half /= 2) {

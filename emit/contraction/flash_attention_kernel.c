@@ -115,7 +115,7 @@ static LLVMValueRef raise(const emit_flash *f, LLVMValueRef row, LLVMValueRef en
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), end, lanes, true, 1, &all);
   LLVMValueRef to = emit_flash_score_at(f, row, l.iv);
-  LLVMValueRef x = emit_math(w, HLO_EXP, LLVMBuildFSub(w->builder, emit_f32_load(w, to, lanes), shift, ""), NULL);
+  LLVMValueRef x = emit_score_exponential(w, &f->a, emit_f32_load(w, to, lanes), shift);
   emit_f32_store(w, x, to);
   all = emit_sum(w, l.carried[0], x);
   emit_loop_end(w, &l, &all);

@@ -33,27 +33,43 @@ static const emit_index *reduced_index(emit_element *e, const emit_reductions *g
 
 static hlo_reducer reducer_of(const hlo_instr *i) { return (hlo_reducer)hlo_int(i, HLO_ATTR_REDUCER); }
 
+/* --- the accumulated value of reduction k --- */
+
+static emit_pair identity(const emit_ir *w, const emit_reductions *g, int k) {
+  dtype t = hlo_type(g->of[k]->operands[0]);
+  return g->compares[k] ? emit_reduce_identity(w, HLO_REDUCE_MAX, t) : emit_acc_identity(w, reducer_of(g->of[k]), t);
+}
+
+static emit_pair hold(const emit_ir *w, const emit_reductions *g, int k, emit_pair x) {
+  return g->compares[k] ? x : emit_acc_hold(w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x);
+}
+
+static emit_pair combine(const emit_ir *w, const emit_reductions *g, int k, emit_pair x, emit_pair y) {
+  return g->compares[k] ? (emit_pair){emit_larger(w, y.v, x.v), NULL}
+                        : emit_acc_combine(w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
+}
+
 /* Returns v with the reducer's identity in the lanes in which f->mask is false, since the elements of these lanes were
  * accumulated before. */
-static emit_pair masked(const emit_reduction_loop *f, const hlo_instr *i, dtype t, emit_pair v) {
+static emit_pair masked(const emit_reduction_loop *f, int k, emit_pair v) {
   if (!f->mask) {
     return v;
   }
-  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, emit_acc_identity(f->e->w, reducer_of(i), t)));
+  return emit_select_pair(f->e, f->mask, v, emit_splat_pair(f->e, identity(f->e->w, f->data, k)));
 }
+
+/* --- the loop --- */
 
 void emit_reductions_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const emit_reductions *g = f->data;
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     hlo_value x = g->of[k]->operands[0];
-    dtype t = hlo_type(x);
     const emit_index *place = g->place(f->e, g, r),
                      *at = emit_index_reshape(&f->e->x, place, hlo_rank(x), hlo_shape(x)->dims);
-    hlo_reducer reducer = reducer_of(g->of[k]);
-    emit_pair v = masked(f, g->of[k], t, emit_acc_hold(f->e->w, reducer, t, emit_value(f->e, x, at)));
+    emit_pair v = masked(f, k, hold(f->e->w, g, k, emit_value(f->e, x, at)));
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair s = {acc[j], pair ? acc[j + 1] : NULL};
-    s = emit_acc_combine(f->e->w, reducer, t, s, v);
+    s = combine(f->e->w, g, k, s, v);
     acc[j] = s.v;
     if (pair) {
       acc[j + 1] = s.im;
@@ -66,7 +82,7 @@ static void reduce_combine(const emit_reduction_loop *f, LLVMValueRef *acc, cons
   for (int k = 0, j = 0; k < g->n; j += emit_reduction_parts(g->of[k]), k++) {
     bool pair = emit_reduction_parts(g->of[k]) == 2;
     emit_pair x = {acc[j], pair ? acc[j + 1] : NULL}, y = {other[j], pair ? other[j + 1] : NULL};
-    x = emit_acc_combine(f->e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]), x, y);
+    x = combine(f->e->w, g, k, x, y);
     acc[j] = x.v;
     if (pair) {
       acc[j + 1] = x.im;
@@ -79,7 +95,7 @@ emit_reduction_loop emit_reductions_loop(emit_element *e, const emit_reductions 
       .e = e, .data = g, .step = emit_reductions_step, .combine = reduce_combine, .masks = true, .cooperative = true};
   for (int k = 0; k < g->n; k++) {
     f.heavy |= emit_takes_math(e, g->of[k]->operands[0]);
-    emit_pair id = emit_acc_identity(e->w, reducer_of(g->of[k]), hlo_type(g->of[k]->operands[0]));
+    emit_pair id = identity(e->w, g, k);
     f.init[f.n++] = id.v;
     if (id.im) {
       f.init[f.n++] = id.im;
@@ -94,7 +110,7 @@ emit_pair emit_reductions_value(const emit_element *e, const emit_reductions *g,
     j += emit_reduction_parts(g->of[m]);
   }
   emit_pair held = {out[j], emit_reduction_parts(g->of[k]) == 2 ? out[j + 1] : NULL};
-  return emit_acc_value(e->w, reducer_of(g->of[k]), (dtype)g->of[k]->shapes[0].type, held);
+  return g->compares[k] ? held : emit_acc_value(e->w, reducer_of(g->of[k]), (dtype)g->of[k]->shapes[0].type, held);
 }
 
 static bool depends(const hlo_instr *i, const hlo_instr *on, int budget) {

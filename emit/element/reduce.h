@@ -9,6 +9,8 @@ typedef struct emit_reductions emit_reductions;
 struct emit_reductions {
   int n;
   const hlo_instr *of[EMIT_REDUCTION_LOOP_VALUES / 2];
+  /* whether of[k] is a maximum of which neither the sign of a zero matters nor whether it is NaN if an element is */
+  bool compares[EMIT_REDUCTION_LOOP_VALUES / 2];
   /* Returns the index of the element of the reductions' operands that the loop visits at index r of its space. */
   const emit_index *(*place)(emit_element *e, const emit_reductions *g, const emit_index *r);
   const void *data; /* an argument for the function `place` */

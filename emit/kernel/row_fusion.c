@@ -14,8 +14,10 @@
 #include "emit/element/reduce.h"
 #include "emit/kernel/team.h"
 #include "emit/kernel/writer.h"
+#include "emit/llvm/math.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
+#include "hlo/analysis/softmax.h"
 
 enum { STACK_BYTES = 16384 };
 
@@ -37,6 +39,8 @@ typedef struct fact {
   bool hot;             /* whether the instruction depends on a reduction */
   emit_pair known;      /* for a hot instruction with one value for each row: that value, once it has been computed */
   LLVMValueRef inverse; /* 1 / known while results that divide by it are written with inverses; otherwise NULL */
+  bool exponential, quotient, compares; /* hlo_is_softmax_exponential, hlo_is_softmax_quotient, and
+                                           hlo_maximum_may_ignore_nan, in f32 */
 } fact;
 
 struct emit_row_fusion {
@@ -82,6 +86,12 @@ static void find_levels(emit_row_fusion *r, const hlo_computation *c) {
     }
     f.level += i->op == HLO_REDUCE;
     f.hot |= i->op == HLO_REDUCE;
+    if (i->shapes[0].type == DTYPE_F32) {
+      f.exponential = hlo_is_softmax_exponential(&r->space, i);
+      f.quotient = hlo_is_softmax_quotient(&r->space, i);
+      f.compares = i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == HLO_REDUCE_MAX &&
+                   hlo_maximum_may_ignore_nan(&r->space, i);
+    }
     r->last = f.level > r->last ? f.level : r->last;
     r->facts[n++] = f;
   }
@@ -246,10 +256,13 @@ static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   return f && f->known.v ? f : NULL;
 }
 
-static emit_pair divide(emit_element *e, const fact *d, emit_pair x) {
-  emit_pair by = emit_lanes(d->known.v) ? d->known : emit_splat_pair(e, d->known), inverse = {d->inverse, NULL};
-  inverse = emit_lanes(d->inverse) ? inverse : emit_splat_pair(e, inverse);
-  return (emit_pair){emit_divide(e->w, x.v, by.v, inverse.v), NULL};
+static emit_pair divide(emit_element *e, const fact *i, const fact *divisor, emit_pair x) {
+  emit_pair by = divisor->known, inverse = {divisor->inverse, NULL};
+  by = emit_lanes(by.v) ? by : emit_splat_pair(e, by);
+  inverse = emit_lanes(inverse.v) ? inverse : emit_splat_pair(e, inverse);
+  LLVMValueRef q =
+      i->quotient ? emit_divide_small(e->w, x.v, by.v, inverse.v) : emit_divide(e->w, x.v, by.v, inverse.v);
+  return (emit_pair){q, NULL};
 }
 
 /* Computes the inverses of the divisors of the results.  *fits becomes an i1: whether all divisors are far enough from
@@ -301,7 +314,11 @@ bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, 
   }
   const fact *d = divisor_of(r, v.def);
   if (d && d->inverse) {
-    *out = divide(e, d, emit_value(e, v.def->operands[0], i));
+    *out = divide(e, f, d, emit_value(e, v.def->operands[0], i));
+    return true;
+  }
+  if (f && f->exponential) {
+    *out = (emit_pair){emit_exp_at_most_1(e->w, emit_value(e, v.def->operands[0], i).v), NULL};
     return true;
   }
   return false;
@@ -354,6 +371,7 @@ static uint32_t reduce_some(emit_row_fusion *r, uint32_t from) {
     if (parts > EMIT_REDUCTION_LOOP_VALUES || g.n == EMIT_REDUCTION_LOOP_VALUES / 2) {
       break;
     }
+    g.compares[g.n] = r->facts[k].compares;
     g.of[g.n++] = i;
   }
   if (g.n) {

@@ -188,6 +188,10 @@ LLVMValueRef emit_maximum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
              : choose(w, x, y, LLVMRealOGT, LLVMBuildAnd(w->builder, emit_bits_of(w, x), emit_bits_of(w, y), ""));
 }
 
+LLVMValueRef emit_larger(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
+  return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, y), x, y);
+}
+
 LLVMValueRef emit_minimum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
   return (int)emit_bits(x) <= w->target->maximum_bits
              ? emit_intrinsic2(w, "llvm.minimum", x, y)
@@ -240,15 +244,26 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   return r;
 }
 
+/* Returns a quotient q and sets *rest to x - q * by. */
+static LLVMValueRef quotient(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse,
+                             LLVMValueRef *rest) {
+  LLVMValueRef q = LLVMBuildFMul(w->builder, x, inverse, "");
+  *rest = emit_fma(w, LLVMBuildFNeg(w->builder, q, ""), by, x);
+  return q;
+}
+
 /* The quotient is corrected only if |rest| < |x|.  Otherwise x is 0, or q is infinite or NaN, and q is the result
  * already. */
 LLVMValueRef emit_divide(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
-  LLVMBuilderRef b = w->builder;
-  LLVMValueRef q = LLVMBuildFMul(b, x, inverse, "");
-  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(b, q, ""), by, x);
+  LLVMValueRef rest, q = quotient(w, x, by, inverse, &rest);
   LLVMValueRef smaller =
       emit_fcmp(w, LLVMRealOLT, emit_intrinsic1(w, "llvm.fabs", rest), emit_intrinsic1(w, "llvm.fabs", x));
   return emit_select(w, smaller, emit_fma(w, rest, inverse, q), q);
+}
+
+LLVMValueRef emit_divide_small(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
+  LLVMValueRef rest, q = quotient(w, x, by, inverse, &rest);
+  return emit_fma(w, rest, inverse, q);
 }
 
 LLVMValueRef emit_opaque(const emit_ir *w, LLVMValueRef x) {

@@ -67,9 +67,13 @@ LLVMValueRef emit_fma(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, LLVMValu
  * less than 0. */
 LLVMValueRef emit_maximum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 LLVMValueRef emit_minimum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
+/* Returns the larger number of floats by one comparison: either one if both are zeros, and y if one is NaN. */
+LLVMValueRef emit_larger(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 /* Returns x 2^n for an integer n in x's float type, rounded once.  The result is 0 or infinite if it is out of range.
  * Requires target->scalef. */
 LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n);
+/* Returns x / by as emit_divide does, in less time, for x in [0, 1] and a divisor of at least 1. */
+LLVMValueRef emit_divide_small(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse);
 /* Returns x / by, computed as x * inverse with by's inverse and corrected by the remainder.  That gives the nearest
  * f32 if |by| is in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR] and the remainder is not denormal.  Requires a target with
  * fused multiply-adds. */

@@ -33,45 +33,50 @@ static V nearest(W w, V x, double c, int bias, V *bits) {
   return add_c(w, t, -around);
 }
 
-/* Sets n and returns r with x = n ln2 + r and |r| <= ln2 / 2.  *p is (e^r - 1 - r) / r^2, and *bits is as in
- * nearest. */
-static V reduce_exp(W w, V x, int bias, V *n, V *bits, V *p) {
+/* Sets n and returns e^r - 1, where x = n ln2 + r and |r| <= ln2 / 2.  *bits is as in nearest. */
+static V reduce_exp(W w, V x, int bias, V *n, V *bits) {
   *n = nearest(w, x, LOG2_E, bias, bits);
-  V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x));
-  *p = POLY(w, r, EXP_POLY);
-  return r;
+  V r = fma_c(w, *n, -LN2_LOW, fma_c(w, *n, -LN2_HIGH, x)), z = mul(w, r, r);
+  return emit_fma(w, z, POLY_OF_PAIRS(w, r, z, EXP_POLY), r);
 }
+
+/* Returns (1 + e) 2^k, where scale is 2^k.  The product with a power of two is exact, so that only the sum rounds. */
+static V one_more(W w, V e, V scale) { return emit_fma(w, e, scale, scale); }
 
 /* Returns e^x 2^extra for x clamped to [-106, most].  Without scalef, the power of two is multiplied in two steps,
  * since it may be out of range where the result is not. */
 static V exp_up_to(W w, V x, double most, int extra) {
-  V n, bits, p;
+  V n, bits;
   x = at_least(w, at_most(w, x, most), -106);
-  V r = reduce_exp(w, x, 2 * 127 + extra, &n, &bits, &p);
-  V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
+  V e = reduce_exp(w, x, 2 * 127 + extra, &n, &bits);
   if (w->target->scalef) {
-    return emit_scale(w, e, extra ? add_c(w, n, extra) : n);
+    return emit_scale(w, add_c(w, e, 1), extra ? add_c(w, n, extra) : n);
   }
   V half = LLVMBuildLShr(w->builder, bits, emit_i(bits, 1), "");
-  return mul(w, mul(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, bits, half, "")));
+  return mul(w, one_more(w, e, two_to(w, half)), two_to(w, LLVMBuildSub(w->builder, bits, half, "")));
 }
 
 static V exp_scaled(W w, V x, int extra) { return exp_up_to(w, x, 90, extra); }
 
 static V exp_f32(W w, V x) { return exp_scaled(w, x, 0); }
 
+/* Returns the same bits as exp_f32, but only for x <= 0 or NaN.  The power of two is then in range if the result is
+ * taken 2^32 times as large first. */
+static V exp_at_most_1(W w, V x) {
+  V n, bits, e = reduce_exp(w, at_least(w, x, -106), 127 + 32, &n, &bits);
+  return w->target->scalef ? emit_scale(w, add_c(w, e, 1), n) : mul_c(w, one_more(w, e, two_to(w, bits)), 0x1p-32);
+}
+
 /* Returns the same bits as exp_f32, but only for x in [-80, 80], where nothing needs clamping and the power of two is a
  * normal number. */
 static V exp_within(W w, V x) {
-  V n, bits, p, r = reduce_exp(w, x, 127, &n, &bits, &p);
-  V e = add_c(w, emit_fma(w, mul(w, r, r), p, r), 1);
-  return w->target->scalef ? emit_scale(w, e, n) : mul(w, e, two_to(w, bits));
+  V n, bits, e = reduce_exp(w, x, 127, &n, &bits);
+  return w->target->scalef ? emit_scale(w, add_c(w, e, 1), n) : one_more(w, e, two_to(w, bits));
 }
 
 static V expm1_f32(W w, V x) {
-  V n, bits, p, c = at_least(w, at_most(w, x, 89), -20); /* so that n is at most 128 */
-  V r = reduce_exp(w, c, 127 - 1, &n, &bits, &p);
-  V e = emit_fma(w, mul(w, r, r), p, r);
+  V n, bits, c = at_least(w, at_most(w, x, 89), -20); /* so that n is at most 128 */
+  V e = reduce_exp(w, c, 127 - 1, &n, &bits);
   V half = two_to(w, bits); /* 2^(n-1), since 2^128 is not an f32 */
   V y = emit_fma(w, half, e, add_c(w, half, -0.5));
   return pick(w, eq(w, x, 0), x, add(w, y, y));
@@ -104,9 +109,8 @@ static V times_logistic_f32(W w, V x, V y) {
 /* Returns (e^2a - 1) / (e^2a + 1), where a = |x|, with the sign of x.  With 2a = n ln2 + r and e = e^r - 1, e^2a - 1 is
  * computed as 2^n e + (2^n - 1).  For small a, where n is 0, that is e itself, without a further rounding error. */
 static V tanh_f32(W w, V x) {
-  V n, bits, p, a = absolute(w, x);
-  V r = reduce_exp(w, at_most(w, add(w, a, a), 30), 127, &n, &bits, &p);
-  V e = emit_fma(w, mul(w, r, r), p, r);
+  V n, bits, a = absolute(w, x);
+  V e = reduce_exp(w, at_most(w, add(w, a, a), 30), 127, &n, &bits);
   V scale = two_to(w, bits);
   V m = emit_fma(w, scale, e, add_c(w, scale, -1));
   return with_sign(w, quo(w, m, add_c(w, m, 2)), x);
@@ -126,12 +130,15 @@ static V cosh_f32(W w, V x) {
 }
 
 static V erf_f32(W w, V x) {
-  V a = absolute(w, x), z = mul(w, x, x);
-  V p = POLY(w, z, 1.283791661e-01, -3.761262894e-01, 1.128363162e-01, -2.685649320e-02, 5.195784848e-03,
-             -8.117376128e-04, 8.621031157e-05, -2.163581712e-06);
+  V a = absolute(w, x), z = mul(w, x, x), c = at_most(w, a, 4);
+  V p = POLY_OF_PAIRS(w, z, mul(w, z, z), 1.283791661e-01, -3.761262894e-01, 1.128363162e-01, -2.685649320e-02,
+                      5.195784848e-03, -8.117376128e-04, 8.621031157e-05, -2.163581712e-06);
   V small = emit_fma(w, x, p, x);
-  V q = POLY(w, at_most(w, a, 4), 1.506182743e-04, -1.129381895e+00, -6.336629391e-01, -1.078589857e-01,
-             2.477540821e-02, -3.994716331e-03, 3.790981427e-04, -1.136576338e-05, -7.324817375e-07);
+  /* the terms that count most are added one by one, which has smaller errors */
+  V q = POLY_OF_PAIRS(w, c, mul(w, c, c), -1.078589857e-01, 2.477540821e-02, -3.994716331e-03, 3.790981427e-04,
+                      -1.136576338e-05, -7.324817375e-07);
+  q = emit_fma(w, q, c, emit_f(c, -6.336629391e-01));
+  q = emit_fma(w, emit_fma(w, q, c, emit_f(c, -1.129381895e+00)), c, emit_f(c, 1.506182743e-04));
   V large = sub(w, emit_f(x, 1), exp_within(w, q)); /* q is in [-18, 0.001] */
   return with_sign(w, pick(w, lt(w, a, 0.95), small, large), x);
 }
@@ -429,6 +436,8 @@ bool emit_is_math(hlo_op op) { return rows[op].f32 || rows[op].two_f32; }
 V emit_times_logistic(W w, V x, V y) {
   return emit_bits(x) == 32 ? times_logistic_f32(w, x, y) : mul(w, x, emit_math(w, HLO_LOGISTIC, y, NULL));
 }
+
+V emit_exp_at_most_1(W w, V x) { return emit_bits(x) == 32 ? exp_at_most_1(w, x) : emit_math(w, HLO_EXP, x, NULL); }
 
 V emit_math(W w, hlo_op op, V x, V y) {
   const row *r = &rows[op];

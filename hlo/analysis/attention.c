@@ -1,4 +1,6 @@
 /* attention.c - see attention.h. */
+#include <math.h>
+
 #include "hlo/analysis/attention.h"
 
 #include "hlo/analysis/pattern.h"
@@ -317,4 +319,34 @@ bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a) {
   return hlo_find_attention(root->op == HLO_TRANSPOSE ? root->operands[0].def : root,
                             HLO_OPERAND_VIEWS | HLO_RESULT_VIEW, a) &&
          a->q.def->op == HLO_PARAMETER && a->k.def->op == HLO_PARAMETER && a->v.def->op == HLO_PARAMETER;
+}
+
+/* --- the shift --- */
+
+static bool is_infinite(hlo_value v) { return hlo_is_splat(v, INFINITY) || hlo_is_splat(v, -INFINITY); }
+
+/* Returns the number of the operand of `select` that is chosen where `max` is finite.  Returns 0 unless the condition
+ * tests whether `max` is finite, or compares it with an infinity. */
+static uint32_t chosen_if_finite(const hlo_instr *select, const hlo_instr *max) {
+  const hlo_instr *c = select->operands[0].def;
+  uint32_t chosen = 1;
+  for (; c->op == HLO_NOT; c = c->operands[0].def) {
+    chosen = 3 - chosen;
+  }
+  if (c->op == HLO_IS_FINITE) {
+    return c->operands[0].def == max ? chosen : 0;
+  }
+  bool asks = c->op == HLO_COMPARE && ((c->operands[0].def == max && is_infinite(c->operands[1])) ||
+                                       (c->operands[1].def == max && is_infinite(c->operands[0])));
+  switch (asks ? hlo_int(c, HLO_ATTR_COMPARISON) : HLO_LT) {
+    case HLO_EQ: return 3 - chosen;
+    case HLO_NE: return chosen;
+    default: return 0;
+  }
+}
+
+bool hlo_shifts_by_maximum(const hlo_attention *a) {
+  const hlo_instr *i = a->shift.def;
+  uint32_t chosen = i->op == HLO_SELECT ? chosen_if_finite(i, a->max) : 0;
+  return i == a->max || (chosen && i->operands[chosen].def == a->max);
 }

@@ -45,4 +45,9 @@ bool hlo_find_attention(hlo_instr *pv, unsigned views, hlo_attention *a);
  * a fusion. */
 bool hlo_attention_of_fusion(const hlo_instr *i, hlo_attention *a);
 
+/* Returns true if scores are shifted by their maximum, so that no exponential is more than 1 but in rows that have a
+ * NaN or an infinite score, whose results are NaN.  Where the maximum is infinite, as in rows that have no key, the
+ * shift may be another value. */
+bool hlo_shifts_by_maximum(const hlo_attention *a);
+
 #endif

@@ -51,7 +51,23 @@ END_TEST
   "%c = subtract(%x, %b) : " type "[n,m]\n%d = exponential(%c) : " type "[n,m]\n" REDUCE_ROWS(% s, % d, add, type) \
       SPREAD_ROWS(% t, % s, type) "%y = divide(%d, %t) : " type "[n,m]\n"
 
+/* %x is %w, but `number` where %w is 3, which one element of 97 is. */
+#define REPLACED(number)                                                                                        \
+  "(%w: f32[n,m]) {\n%l = constant() {value=f32[] 3} : f32[]\n%lb = broadcast(%l) {dimensions=[]} : f32[n,m]\n" \
+  "%k = constant() {value=f32[] " number                                                                        \
+  "} : f32[]\n%kb = broadcast(%k) {dimensions=[]} : f32[n,m]\n"                                                 \
+  "%is = compare(%w, %lb) {comparison=eq} : pred[n,m]\n%x = select(%is, %kb, %w) : f32[n,m]\n"
+
 static const char *const softmax_texts[] = {
+    /* rows with a NaN or an infinite element, whose results are NaN, and rows with elements that count nothing */
+    REPLACED("nan") SOFTMAX("f32") "return %y\n}",
+    REPLACED("inf") SOFTMAX("f32") "return %y\n}",
+    REPLACED("-inf") SOFTMAX("f32") "return %y\n}",
+    /* the same where NaN must be seen in the maximum itself */
+    REPLACED("nan") SOFTMAX("f32") "return %a, %y\n}",
+    /* the logarithm of the softmax */
+    REPLACED("nan") SOFTMAX("f32") "%u = log(%s) : f32[n]\n" SPREAD_ROWS(% v, % u, "f32")
+        "%z = subtract(%c, %v) : f32[n,m]\nreturn %z\n}",
     "(%x: f32[n,m]) {\n" SOFTMAX("f32") "return %y\n}",
     "(%x: f64[n,m]) {\n" SOFTMAX("f64") "return %y\n}",
     /* the result has another type than the values of a row, so its memory cannot hold these values between two loops

@@ -92,14 +92,27 @@ static status read_positions(const onnx_node *n, const heads *h, hlo_value *out)
   return NULL;
 }
 
+/* Returns angles [B, S, 1, half] as [B, 1, S, half]. */
+static hlo_value steps_behind_heads(hlo_builder *b, hlo_value angles) {
+  if (b->error) {
+    return angles;
+  }
+  const dim *dims = hlo_shape(angles)->dims;
+  return hlo_reshape(b, angles, 4, (dim[]){dims[0], 1, dims[1], dims[3]});
+}
+
 /* Returns the rotated input. */
 static hlo_value rotate_input(const onnx_node *n, const heads *h, const contrib_angles *angles) {
-  static const int64_t swap[] = {0, 2, 1, 3};
   hlo_builder *b = n->b;
   dim dims[] = {h->batch, h->steps, h->count, h->size};
   hlo_value x = n->in[INPUT];
-  x = contrib_rotate(b, angles, h->packed ? hlo_reshape(b, x, 4, dims) : hlo_transpose(b, x, swap));
-  return h->packed ? hlo_reshape(b, x, 3, onnx_in_shape(n, INPUT)->dims) : hlo_transpose(b, x, swap);
+  if (h->packed) {
+    return hlo_reshape(b, contrib_rotate(b, angles, hlo_reshape(b, x, 4, dims)), 3, onnx_in_shape(n, INPUT)->dims);
+  }
+  contrib_angles turned = *angles;
+  turned.cosine = steps_behind_heads(b, angles->cosine);
+  turned.sine = steps_behind_heads(b, angles->sine);
+  return contrib_rotate(b, &turned, x);
 }
 
 /* With is_packed_batching, ONNX Runtime accepts more steps than the caches have rows.  Here that needs no permission,

@@ -15,7 +15,7 @@ typedef struct contrib_angles {
  * elements.  The run fails if a position is beyond the rows of the caches.  The caller sets out->interleaved. */
 STATUS_MUST_USE status contrib_read_angles(const onnx_node *n, uint32_t k, hlo_value positions, int64_t head,
                                            contrib_angles *out);
-/* Returns x [B, S, heads, head], rotated, in its own type. */
+/* Returns x [B, S, heads, head], rotated, in its own type (see onnx_rotate_heads). */
 hlo_value contrib_rotate(hlo_builder *b, const contrib_angles *angles, hlo_value x);
 
 #endif

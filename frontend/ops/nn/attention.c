@@ -350,7 +350,8 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   return NULL;
 }
 
-/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2], where B may be 1.  With position_ids,
+/* Returns input k, cos_cache or sin_cache, as [B, S, 1, rotated / 2] for a packed X, otherwise as
+ * [B, 1, S, rotated / 2], where B may be 1.  With position_ids,
  * the input's rows are gathered at these positions; otherwise the input has one row for each time step
  * (S). */
 static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const char *what, hlo_value *out) {
@@ -370,11 +371,11 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
     dims[0] = !dim_equal(t, s->dims[0], r->batch) && dim_equal(t, s->dims[0], 1) ? 1 : r->batch;
     TRY(onnx_need_dims(n, k, what, 3, dims));
   }
-  *out = onnx_insert_dim(n->b, *out, 2);
+  *out = onnx_insert_dim(n->b, *out, r->packed ? 2 : 1);
   return NULL;
 }
 
-/* Returns element `which`, 0 or 1, of each pair of elements that is rotated; x is [B, S, H, D]. */
+/* Returns element `which`, 0 or 1, of each pair of elements that is rotated; x has rank 4. */
 static hlo_value half_of(hlo_builder *b, hlo_value x, int64_t width, bool interleaved, int which) {
   dim half = width / 2;
   if (!interleaved) {
@@ -406,7 +407,6 @@ hlo_value onnx_rotate_heads(hlo_builder *b, hlo_value x, hlo_value cosine, hlo_v
 }
 
 status onnx_import_rotary_embedding(onnx_node *n) {
-  static const int64_t swap_heads[] = {0, 2, 1, 3};
   hlo_builder *b = n->b;
   rotary r = {0};
   hlo_value cosine, sine, x = n->in[0];
@@ -414,11 +414,10 @@ status onnx_import_rotary_embedding(onnx_node *n) {
   TRY(read_cache(n, &r, 1, "cos_cache", &cosine));
   TRY(read_cache(n, &r, 2, "sin_cache", &sine));
   dim dims[] = {r.batch, r.steps, r.heads, r.head};
-  x = r.packed ? hlo_reshape(b, x, 4, dims) : hlo_transpose(b, x, swap_heads);
-  dtype type = hlo_type(n->in[0]);
+  x = r.packed ? hlo_reshape(b, x, 4, dims) : x;
   hlo_value y =
       onnx_rotate_heads(b, onnx_widen(b, x), onnx_widen(b, cosine), onnx_widen(b, sine), r.rotated, r.interleaved);
-  y = hlo_convert(b, y, type);
-  n->out[0] = r.packed ? hlo_reshape(b, y, 3, onnx_in_shape(n, 0)->dims) : hlo_transpose(b, y, swap_heads);
+  y = hlo_convert(b, y, hlo_type(n->in[0]));
+  n->out[0] = r.packed ? hlo_reshape(b, y, 3, onnx_in_shape(n, 0)->dims) : y;
   return NULL;
 }

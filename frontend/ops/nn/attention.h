@@ -12,8 +12,9 @@ hlo_value onnx_split_heads(hlo_builder *b, hlo_value x, int64_t heads);
 hlo_value onnx_head_product(hlo_builder *b, hlo_value x, hlo_value y, int64_t y_contract, int64_t heads,
                             int64_t kv_heads);
 /* Rotates the first `width` elements of each head of x [B, S, heads, head] in pairs, by the angles whose cosines and
- * sines are given, [B or 1, S, 1, width / 2]. x, `cosine`, `sine` and the result have the same type.  A pair is two
- * neighbours if `interleaved`, otherwise elements k and width / 2 + k. */
+ * sines are given, [B or 1, S, 1, width / 2].  Or x is [B, heads, S, head], and they are [B or 1, 1, S, width / 2]. x,
+ * `cosine`, `sine` and the result have the same type.  A pair is two neighbours if `interleaved`, otherwise elements k
+ * and width / 2 + k. */
 hlo_value onnx_rotate_heads(hlo_builder *b, hlo_value x, hlo_value cosine, hlo_value sine, int64_t width,
                             bool interleaved);
 

@@ -345,6 +345,7 @@ hlo_tests = \
 	tests/hlo/loop_fusion/parts.hlo \
 	tests/hlo/loop_fusion/rows_then_transpose.hlo \
 	tests/hlo/loop_fusion/siblings.hlo \
+	tests/hlo/loop_fusion/sum_read_twice.hlo \
 	tests/hlo/loop_fusion/taken.hlo \
 	tests/hlo/qdq_fusion/bias.hlo \
 	tests/hlo/qdq_fusion/colours.hlo \
@@ -876,6 +877,7 @@ tests_files = \
 	tests/hlo/loop_fusion/parts.expected \
 	tests/hlo/loop_fusion/rows_then_transpose.expected \
 	tests/hlo/loop_fusion/siblings.expected \
+	tests/hlo/loop_fusion/sum_read_twice.expected \
 	tests/hlo/loop_fusion/taken.expected \
 	tests/hlo/qdq_fusion/bias.expected \
 	tests/hlo/qdq_fusion/colours.expected \

@@ -14,9 +14,10 @@
  * and each operand of other movement and of reductions has a new space.
  *
  * Three kinds of instructions join although their users need them in different spaces; the operands of such an
- * instruction then do not join.  They are a cheap instruction with two users; a dynamic slice whose users are slices
- * that together read no element of it twice; and an array of which a gather reads elements several times, if that array
- * is a slice or a gather at constant indices, which computes nothing but an index.
+ * instruction then do not join.  They are a cheap instruction with two users, unless it saves storing several operands;
+ * a dynamic slice whose users are slices that together read no element of it twice; and an array of which a gather
+ * reads elements several times, if that array is a slice or a gather at constant indices, which computes nothing but an
+ * index.
  *
  * A broadcast is a boundary: its operand is computed once, before the cluster; the broadcast itself is free and is
  * copied into each cluster that reads it. */
@@ -178,6 +179,17 @@ static bool is_cut_up(const hlo_instr *i) {
   return i->op == HLO_DYNAMIC_SLICE && dim_known_at_most(dims_of(i), read, elements_of(i));
 }
 
+/* Returns true if several operands of i are computed for i only, in the same kernel if i does not join a cluster whose
+ * members need it at different indices.  If it did, each of them would be stored, in place of i alone. */
+static bool saves_operands(const clustering *k, const hlo_instr *i) {
+  uint32_t n = 0;
+  for (uint32_t j = 0; j < i->n_operands; j++) {
+    const hlo_instr *x = i->operands[j].def;
+    n += is_fusable(k, x) && x->n_uses == 1 && elements_of(x) == elements_of(i);
+  }
+  return n > 1;
+}
+
 /* Sets *space to the space of i in cluster c, or to MANY_SPACES if its users in c need i at different indices.  Returns
  * false if i must not join the cluster. */
 static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint32_t *space) {
@@ -201,7 +213,7 @@ static bool find_space(const clustering *k, const hlo_instr *i, uint32_t c, uint
     first = false;
     n++;
   }
-  return *space != MANY_SPACES || (n == 2 && hlo_is_cheap(i)) || is_cut_up(i);
+  return *space != MANY_SPACES || (n == 2 && hlo_is_cheap(i) && !saves_operands(k, i)) || is_cut_up(i);
 }
 
 static bool can_join(const clustering *k, const hlo_instr *i, uint32_t c, bool all, uint32_t *space) {

@@ -105,7 +105,7 @@ static void origins(const hlo_instr *i, int *from) {
         from[k] = x->dims[k] == s->dims[k] ? k : -2;
       }
       for (uint32_t k = 0; i->op == HLO_PAD && k < x->rank; k++) {
-        from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 ? from[k] : -2;
+        from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 && hlo_ints(i, HLO_ATTR_INTERIOR)[k] == 0 ? from[k] : -2;
       }
       if (i->op == HLO_CONCAT) {
         from[hlo_int(i, HLO_ATTR_DIMENSION)] = -2;

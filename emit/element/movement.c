@@ -120,7 +120,7 @@ emit_pair emit_pad(emit_element *e, const hlo_instr *i, const emit_index *at) {
       return padding;
     }
     int64_t low = hlo_ints(i, HLO_ATTR_LOW)[k], gap = hlo_ints(i, HLO_ATTR_INTERIOR)[k] + 1;
-    if (low == 0 && x->dims[k] == at->dims[k]) {
+    if (low == 0 && gap == 1 && x->dims[k] == at->dims[k]) {
       emit_axis_from(x, k, at, k);
       continue;
     }

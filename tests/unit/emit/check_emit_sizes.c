@@ -100,6 +100,8 @@ static const char *const movement_texts[] = {
     "f32[b,h+2,w+2,8]\nreturn %y\n}",
     "(%x: f32[n+4,m+2], %v: f32[], %y: f32[n,m]) {\n%p = pad(%x, %v) {low=[-1,1], high=[-2,-2], interior=[0,0]} : "
     "f32[n+1,m+1]\nreturn %p\n}",
+    /* gaps, and a size that is the same as before */
+    "(%x: f32[n,7], %v: f32[]) {\n%y = pad(%x, %v) {low=[0,0], high=[0,-6], interior=[0,1]} : f32[n,7]\nreturn %y\n}",
     "(%x: f32[n,7], %v: f32[]) {\n%y = pad(%x, %v) {low=[1,2], high=[1,1], interior=[0,1]} : f32[n+2,16]\nreturn "
     "%y\n}",
     "(%x: f32[n+1,m+1], %v: f32[], %z: f32[n,m]) {\n%y = pad(%x, %v) {low=[0,2], high=[1,1], interior=[1,2]} : "
@@ -254,12 +256,19 @@ static hlo_value random_reshape(random_fusion *f, hlo_value x) {
   return hlo_reshape(&f->b, x, n, dims);
 }
 
+/* Pads one dimension.  A dimension of constant size may get gaps, and then it may be cut to its former size. */
 static hlo_value random_pad(random_fusion *f, hlo_value x) {
-  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0};
+  int64_t low[SHAPE_MAX_RANK] = {0}, high[SHAPE_MAX_RANK] = {0}, interior[SHAPE_MAX_RANK] = {0};
   int at = below(hlo_rank(x));
+  dim n = hlo_shape(x)->dims[at];
   low[at] = below(4);
   high[at] = below(3);
-  return hlo_pad(&f->b, x, hlo_scalar(&f->b, DTYPE_F32, 0.5), low, high, NULL);
+  if (dim_is_const(n) && below(2)) {
+    interior[at] = 1 + below(2);
+    low[at] = below(2) ? low[at] : 0;
+    high[at] = below(2) ? high[at] : -interior[at] * (n - 1) - low[at];
+  }
+  return hlo_pad(&f->b, x, hlo_scalar(&f->b, DTYPE_F32, 0.5), low, high, interior);
 }
 
 /* Takes every second or third element along a dimension, if it is known to be long enough. */

@@ -1,6 +1,7 @@
 /* geometry.c - the importers of AffineGrid and Col2Im. */
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "base/dim/guard.h"
@@ -122,6 +123,95 @@ static status read_blocks(const onnx_node *n, blocks *g) {
   return NULL;
 }
 
+/* --- sums of padded blocks --- */
+
+enum { MOST_PADS = 64 };
+
+/* Sets *high to how much padding follows the last position of dimension k that `elements` elements cover which begin
+ * at `low` and have distances of `step`.  Returns false unless it is a constant. */
+static bool padding_behind(const onnx_node *n, const blocks *g, int64_t k, int64_t low, int64_t step, dim elements,
+                           int64_t *high) {
+  dim_table *t = onnx_dims(n);
+  dim last = dim_signed_add(t, dim_mul(t, dim_add_const(t, elements, -1), step), dim_signed_const(t, low + 1));
+  return dim_signed_value(t, dim_signed_sub(t, g->image[k], last), high) && llabs(*high) <= INT32_MAX &&
+         llabs(low) <= INT32_MAX;
+}
+
+/* Returns true if the blocks of dimension k lie side by side. */
+static bool is_tiled(const blocks *g, int64_t k) { return g->strides[k] == g->block[k] && g->dilations[k] == 1; }
+
+/* Returns true if images can be computed by sum_blocks, and in few operations. */
+static bool can_sum_blocks(const onnx_node *n, const blocks *g) {
+  int64_t pads = 0, high;
+  bool can = hlo_type(n->in[0]) != DTYPE_PRED && 2 * g->rank < SHAPE_MAX_RANK;
+  for (int64_t k = 0; k < g->rank && can; k++) {
+    can = dim_at_most(onnx_dims(n), 1, g->count[k]) &&
+          padding_behind(n, g, k, -g->low[k], g->strides[k], g->count[k], &high);
+    pads += is_tiled(g, k) ? 1 : g->block[k];
+    can = can && pads <= MOST_PADS;
+  }
+  return can;
+}
+
+/* Pads dimension `axis` of x, whose elements belong at positions low, low + step, ... of dimension k of the image. */
+static hlo_value place_in_image(const onnx_node *n, const blocks *g, int64_t k, hlo_value x, int64_t axis, int64_t low,
+                                int64_t step) {
+  int64_t before[SHAPE_MAX_RANK] = {0}, after[SHAPE_MAX_RANK] = {0}, between[SHAPE_MAX_RANK] = {0};
+  if (n->b->error) {
+    return x;
+  }
+  (void)padding_behind(n, g, k, low, step, hlo_shape(x)->dims[axis], &after[axis]);
+  before[axis] = low;
+  between[axis] = step - 1;
+  return hlo_pad(n->b, x, hlo_scalar(n->b, hlo_type(x), 0), before, after, between);
+}
+
+/* Returns x [rows, block..., count...] with its first k + 1 blocks and counts, and the image's further dimensions, in
+ * which each element of a block has been moved to its position in dimension k of the image: one block and count less,
+ * and one dimension of the image more. */
+static hlo_value sum_dimension(const onnx_node *n, const blocks *g, int64_t k, hlo_value x) {
+  hlo_builder *b = n->b;
+  if (b->error) {
+    return x;
+  }
+  int64_t of_block = 1 + k, of_count = 1 + 2 * k + 1;
+  if (is_tiled(g, k)) {
+    int64_t order[SHAPE_MAX_RANK];
+    shape s = *hlo_shape(x);
+    for (int j = 0; j < s.rank; j++) {
+      order[j] = j < of_block || j > of_count ? j : j == of_count ? of_block : j + 1;
+    }
+    x = hlo_transpose(b, x, order); /* the block's elements follow its number */
+    memmove(s.dims + of_block, s.dims + of_block + 1, (size_t)(s.rank - of_block - 1) * sizeof *s.dims);
+    s.dims[of_count - 1] = dim_mul(onnx_dims(n), g->count[k], g->block[k]);
+    return place_in_image(n, g, k, hlo_reshape(b, x, s.rank - 1, s.dims), of_count - 1, -g->low[k], 1);
+  }
+  hlo_value sum = {0};
+  for (int64_t tap = 0; tap < g->block[k]; tap++) {
+    hlo_value y = place_in_image(n, g, k, onnx_pick(b, x, of_block, tap), of_count - 1,
+                                 tap * g->dilations[k] - g->low[k], g->strides[k]);
+    sum = tap ? hlo_binary(b, HLO_ADD, sum, y) : y;
+  }
+  return sum;
+}
+
+/* Returns the images, [rows, image...]: one dimension after the other is summed, so that for a block of 3 by 3 there
+ * are 6 sums in place of 9. */
+static hlo_value sum_blocks(const onnx_node *n, const blocks *g, dim rows) {
+  dim dims[SHAPE_MAX_RANK] = {rows};
+  dtype t = hlo_type(n->in[0]);
+  memcpy(dims + 1, g->block, (size_t)g->rank * sizeof *dims);
+  memcpy(dims + 1 + g->rank, g->count, (size_t)g->rank * sizeof *dims);
+  hlo_value x = hlo_reshape(n->b, n->in[0], 1 + 2 * (int)g->rank, dims);
+  x = hlo_convert(n->b, x, t == DTYPE_F16 || t == DTYPE_BF16 ? DTYPE_F32 : t);
+  for (int64_t k = g->rank - 1; k >= 0; k--) {
+    x = sum_dimension(n, g, k, x);
+  }
+  return hlo_convert(n->b, x, t);
+}
+
+/* --- blocks that are scattered --- */
+
 /* Returns for each element of each block its row-major position in the image, or -1 if it is in the padding, as
  * s64[block..., count...]. */
 static hlo_value block_positions(hlo_builder *b, const blocks *g) {
@@ -141,10 +231,26 @@ static hlo_value block_positions(hlo_builder *b, const blocks *g) {
   return hlo_select(b, outside, hlo_like(b, position, -1), position);
 }
 
-/* The input has a column for each block of the image.  Scatters every element of the columns to its position in the
- * image, where it is added.  The scatter skips elements in the padding, whose position is -1. */
-status onnx_import_col2im(onnx_node *n) {
+/* Scatters every element of the columns to its position in the image, where it is added, and returns the images,
+ * [rows, pixels].  The scatter skips elements in the padding, whose position is -1. */
+static hlo_value scatter_blocks(const onnx_node *n, const blocks *g, dim rows, dim in_block, dim pixels) {
   hlo_builder *b = n->b;
+  dtype t = hlo_type(n->in[0]);
+  hlo_value where = hlo_reshape(b, block_positions(b, g), 1, &in_block);
+  hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, in_block});
+  hlo_value empty = hlo_splat(b, shape_make(t, 2, (dim[]){rows, pixels}), 0);
+  hlo_gather_dims d = {.n_offset = 1,
+                       .offset = (int64_t[]){0},
+                       .n_collapsed = 1,
+                       .collapsed = (int64_t[]){1},
+                       .n_map = 1,
+                       .map = (int64_t[]){1},
+                       .index_vector_dim = 1};
+  return hlo_scatter(b, empty, where, columns, &d, onnx_reducer_for(t, HLO_REDUCE_ADD));
+}
+
+/* The input has a column for each block of the image. */
+status onnx_import_col2im(onnx_node *n) {
   dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
   blocks g;
@@ -163,20 +269,10 @@ status onnx_import_col2im(onnx_node *n) {
              "input is %s; its dims must be N, a multiple of %" PRId64 " and %s", SHAPE_STR(NULL, s), elements,
              dim_print(n->arena, t, count));
   dim channels = rows_of_columns / elements, rows = dim_mul(t, s->dims[0], channels);
-  dim in_block = dim_mul(t, count, elements);
-  hlo_value where = hlo_reshape(b, block_positions(b, &g), 1, &in_block);
-  hlo_value columns = hlo_reshape(b, n->in[0], 2, (dim[]){rows, in_block});
-  hlo_value empty = hlo_splat(b, shape_make((dtype)s->type, 2, (dim[]){rows, pixels}), 0);
-  hlo_gather_dims d = {.n_offset = 1,
-                       .offset = (int64_t[]){0},
-                       .n_collapsed = 1,
-                       .collapsed = (int64_t[]){1},
-                       .n_map = 1,
-                       .map = (int64_t[]){1},
-                       .index_vector_dim = 1};
-  hlo_value y = hlo_scatter(b, empty, where, columns, &d, onnx_reducer_for((dtype)s->type, HLO_REDUCE_ADD));
+  hlo_value y = can_sum_blocks(n, &g) ? sum_blocks(n, &g, rows)
+                                      : scatter_blocks(n, &g, rows, dim_mul(t, count, elements), pixels);
   dim dims[SHAPE_MAX_RANK] = {s->dims[0], channels};
   memcpy(dims + 2, g.image, (size_t)g.rank * sizeof *dims);
-  n->out[0] = hlo_reshape(b, y, (int)g.rank + 2, dims);
+  n->out[0] = hlo_reshape(n->b, y, (int)g.rank + 2, dims);
   return NULL;
 }

@@ -45,7 +45,7 @@ static emit_index *window_index(emit_element *e, const windows *g, const emit_in
   emit_index *x = emit_operand_index(e, g->i, 0);
   *checked = 0;
   for (int k = 0; k < x->rank; k++) {
-    if (g->loop_of[k] < 0 && g->low[k] == 0 && x->dims[k] == g->at->dims[k]) {
+    if (g->loop_of[k] < 0 && g->low[k] == 0 && g->stride[k] == 1 && x->dims[k] == g->at->dims[k]) {
       emit_axis_from(x, k, g->at, k);
       continue;
     }

@@ -760,6 +760,7 @@ tests_files = \
 	tests/fuzz/found/weights-of-a-segment-that-failed/test_data_set_0/output_2.pb \
 	tests/fuzz/fuzz.py \
 	tests/fuzz/general.py \
+	tests/fuzz/hlo.py \
 	tests/fuzz/idioms/__init__.py \
 	tests/fuzz/idioms/attention.py \
 	tests/fuzz/idioms/decisions.py \

@@ -157,7 +157,7 @@ FAULTS = [
     fault(
         "pad-behind",
         "padding that takes away at one end what it adds at the other moves nothing",
-        (MOVEMENT, "if («low == 0 && x->dims[k] == at->dims[k]»)", "x->dims[k] == at->dims[k]"),
+        (MOVEMENT, "if («low == 0 && gap == 1 && x->dims[k] == at->dims[k]»)", "gap == 1 && x->dims[k] == at->dims[k]"),
     ),
     fault(
         "panel-groups",
@@ -178,5 +178,10 @@ FAULTS = [
         "window-holes",
         "a dilated window in the padding begins one step too early",
         (WINDOW, "LLVMBuildUDiv(w->builder, «LLVMBuildAdd(w->builder, n, emit_i64(w, hole - 1), \"\")», emit_i64(w, hole)", "n"),
+    ),
+    fault(
+        "exponential-of-softmax",
+        "the exponential of a number up to 0 is twice as large",
+        ("emit/llvm/math.c", "at_least(w, x, -106), «127 + 32», &n, &bits);", "127 + 33"),
     ),
 ]

@@ -141,4 +141,14 @@ FAULTS = [
         "Softmax before version 13 is over one dimension",
         ("frontend/ops/math/softmax.c", "if («n->since < 13») {", "n->since < 11"),
     ),
+    fault(
+        "col2im-padding",
+        "blocks of Col2Im begin at the image's first element, whatever the padding",
+        ("frontend/ops/math/geometry.c", "«tap * g->dilations[k] - g->low[k]», g->strides[k])", "tap * g->dilations[k]"),
+    ),
+    fault(
+        "col2im-tiles",
+        "where blocks lie side by side, an element's place in the block and the block's number change places",
+        ("frontend/ops/math/geometry.c", "x = hlo_transpose(b, x, order);", ";"),
+    ),
 ]

@@ -244,14 +244,16 @@ def max_roi_pool(b, o):
 
 @operators("Col2Im", kind="sum")
 def col2im(b, o):
-    kernel = [b.r.randint(1, 3), b.r.randint(1, 3)]
-    size = [kernel[0] + b.r.randint(0, 3), kernel[1] + b.r.randint(0, 3)]
-    blocks = (size[0] - kernel[0] + 1) * (size[1] - kernel[1] + 1)
-    x = b.tensor(
-        o.type("T"),
-        shape=(b.r.randint(1, 2), b.r.randint(1, 3) * kernel[0] * kernel[1], blocks),
-    )
-    return [x, b.ints(size), b.ints(kernel)], {}
+    r, size, blocks = b.r, [], 1
+    kernel = [r.randint(1, 3), r.randint(1, 3)]
+    dilations, strides = [r.choice([1, 1, 2]) for _ in kernel], [r.choice([1, k, 2]) for k in kernel]
+    pads = [r.choice([0, 0, 1, 2]) for _ in kernel * 2]
+    for k in range(2):
+        padding, covered = pads[k] + pads[2 + k], (kernel[k] - 1) * dilations[k] + 1
+        size.append(max(1, covered - padding) + r.randint(0, 4))
+        blocks *= (size[k] + padding - covered) // strides[k] + 1
+    x = b.tensor(o.type("T"), shape=(r.randint(1, 2), r.randint(1, 3) * kernel[0] * kernel[1], blocks))
+    return [x, b.ints(size), b.ints(kernel)], {"strides": strides, "dilations": dilations, "pads": pads}
 
 
 # --- sampling ---

@@ -19,7 +19,7 @@ class Const:
 class Row:
     def __init__(self, name, op, inputs, attributes):
         self.name, self.op, self.inputs, self.attributes = name, op, inputs, attributes
-        self.n_outputs = attributes.pop("outputs", 1)
+        self.n_outputs, self.opset = attributes.pop("outputs", 1), attributes.pop("opset", OPSET)
 
     def feeds(self):
         return {f"x{k}": v for k, v in enumerate(self.inputs) if isinstance(v, np.ndarray)}
@@ -32,7 +32,7 @@ class Row:
         results = [f"y{k}" for k in range(self.n_outputs)]
         nodes = [helper.make_node(self.op, names, results, **self.attributes)]
         graph = helper.make_graph(nodes, "op", given, [onnx.ValueInfoProto(name=r) for r in results], held)
-        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", OPSET)], ir_version=10), path)
+        onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10), path)
 
 
 def const(value):
@@ -264,6 +264,9 @@ row("LSTM both ways", "LSTM", [normal(50, 1, 64), const(normal(2, 256, 64) / 8),
     hidden_size=64, direction="bidirectional")
 row("Conv 3x3 64", "Conv", [image, const(normal(64, 64, 3, 3) / 24)], pads=[1, 1, 1, 1])
 row("ConvTranspose 2x2/2", "ConvTranspose", [small, const(normal(64, 32, 2, 2) / 8)], strides=[2, 2])
+row("RotaryEmbedding", "RotaryEmbedding", [normal(1, 32, 128, 64), normal(1, 128, 32), normal(1, 128, 32)], opset=23)
+row("Col2Im 3x3", "Col2Im", [normal(1, 576, 3136), i64(56, 56), i64(3, 3)], pads=[1, 1, 1, 1])
+row("Col2Im 4x4/4", "Col2Im", [normal(1, 1024, 196), i64(56, 56), i64(4, 4)], strides=[4, 4])
 row("DFT 512", "DFT", [normal(16, 512, 1), None, const(np.int64(1))])
 row("Det", "Det", [normal(64, 16, 16)])
 

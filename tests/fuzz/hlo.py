@@ -15,6 +15,7 @@ import sys
 import tempfile
 
 TYPES = ["f32"] * 4 + ["s32", "u8", "s8", "f16", "s64", "bf16", "s16", "f64"]
+INTEGERS = ["s8", "u8", "s16", "s32", "s64"]
 MOST_ELEMENTS = 4000
 OPERATIONS = []
 
@@ -138,6 +139,28 @@ def convert(g, x):
     g.add("convert", [x], g.random.choice(TYPES), x.dims, saturate="false", rounding="nearest")
 
 
+@operation
+def function(g, x):
+    exact, others = ["ceil", "floor", "round-nearest-even", "not"], ["tanh", "logistic", "erf", "atan", "sine"]
+    if x.element in ("f32", "f64"):
+        g.add(g.random.choice(exact[:3] + others), [x], x.element, x.dims)
+    elif x.element in INTEGERS:
+        g.add("not", [x], x.element, x.dims)
+
+
+@operation
+def integer(g, x):
+    if x.element in INTEGERS:
+        op = g.random.choice(["and", "or", "xor", "divide", "remainder", "shift-left", "shift-right"])
+        g.add(op, [x, g.partner(x)], x.element, x.dims)
+
+
+@operation
+def clamp(g, x):
+    low, high = g.scalar(x.element, g.between(0, 1)), g.scalar(x.element, g.between(2, 4))
+    g.add("clamp", [low, x, high], x.element, x.dims)
+
+
 # --- movement ---
 
 
@@ -241,6 +264,57 @@ def dynamic(g, x):
             g.add("dynamic-update-slice", [x, part, starts], x.element, x.dims)
 
 
+def places(g, x):
+    """Draws where parts of x lie: returns the attributes and the indices of a gather or scatter, the sizes of the parts, and the
+    dimensions of all parts."""
+    free = g.random.sample(range(x.rank), x.rank)
+    batch = [free.pop()] if x.rank > 1 and g.chance(0.3) else []
+    mapped = free[: g.between(1, len(free))]
+    sizes = [1 if d in batch else g.between(1, n) for d, n in enumerate(x.dims)]
+    collapsed = sorted(d for d in free if g.chance(0.5))
+    for d in collapsed:
+        sizes[d] = 1
+    shape = [g.between(1, 4) for _ in range(g.between(0, 2))]
+    at = g.between(0, len(shape))
+    shape[at:at] = [x.dims[d] for d in batch]
+    whole, vector = list(shape), g.between(0, len(shape))
+    if len(mapped) > 1 or g.chance(0.5):
+        whole.insert(vector, len(mapped))
+    else:
+        vector = len(whole)
+    of_batch = [at + (at >= vector)] if batch else []
+    count = math.prod(whole)
+    listed = g.integers([g.between(-1, max(x.dims)) for _ in range(count)])
+    indices = g.add("reshape", [listed], "s64", whole)
+    kept = [sizes[d] for d in range(x.rank) if d not in collapsed and d not in batch]
+    offsets = sorted(g.random.sample(range(len(shape) + len(kept)), len(kept)))
+    dims, rest = [0] * (len(shape) + len(kept)), iter(shape)
+    for d, n in zip(offsets, kept):
+        dims[d] = n
+    dims = [dims[d] if d in offsets else next(rest) for d in range(len(dims))]
+    return {"offset_dims": offsets, "collapsed_dims": collapsed, "operand_batch": batch, "indices_batch": of_batch,
+            "index_map": mapped, "index_vector_dim": vector}, indices, sizes, dims
+
+
+@operation
+def gather(g, x):
+    if x.rank and min(x.dims):
+        attributes, indices, sizes, dims = places(g, x)
+        g.add("gather", [x, indices], x.element, dims, **attributes, sizes=sizes)
+
+
+@operation
+def scatter(g, x):
+    if x.rank and min(x.dims) and x.element not in ("f16", "bf16"):
+        attributes, indices, _, dims = places(g, x)
+        updates = g.scalar(x.element, g.between(0, 3))
+        updates = g.add("broadcast", [updates], x.element, dims, dimensions=[])
+        steps = updates and x.element != "pred" and g.add("iota", [], x.element, dims, dimension=0) if dims else None
+        how = g.random.choice(["replace", "add", "maximum", "minimum"])
+        if updates:
+            g.add("scatter", [x, indices, steps or updates], x.element, x.dims, **attributes, reducer=how)
+
+
 # --- reductions and windows ---
 
 
@@ -285,13 +359,19 @@ def cumulative(g, x):
               backward=yes_or_no(g), reducer=g.random.choice(["add", "maximum", "minimum"]))
 
 
+@operation
+def sort(g, x):
+    if x.rank:
+        g.add("sort", [x], x.element, x.dims, dimension=g.between(0, x.rank - 1), descending=yes_or_no(g))
+
+
 # --- contractions ---
 
 
 @operation
 def dot(g, x):
     y = g.pick(lambda v: v.element == x.element and 0 < v.rank < 4 and set(v.dims) & set(x.dims))
-    if not y or x.rank > 4 or x.element not in ("f32", "f64", "s32"):
+    if not y or x.rank > 4 or x.element not in ("f32", "f64", "s32", "s8", "u8"):
         return
     left = g.random.choice([d for d in range(x.rank) if x.dims[d] in y.dims])
     right = g.random.choice([d for d in range(y.rank) if y.dims[d] == x.dims[left]])
@@ -303,21 +383,22 @@ def dot(g, x):
     lefts, rights = [b[0] for b in batch], [b[1] for b in batch]
     dims = [x.dims[d] for d in lefts] + [x.dims[d] for d in range(x.rank) if d != left and d not in lefts]
     dims += [y.dims[d] for d in range(y.rank) if d != right and d not in rights]
-    g.add("dot", [x, y], x.element, dims, lhs_batch=lefts, rhs_batch=rights, lhs_contract=[left], rhs_contract=[right])
+    element = "s32" if x.element in ("s8", "u8") else x.element
+    g.add("dot", [x, y], element, dims, lhs_batch=lefts, rhs_batch=rights, lhs_contract=[left], rhs_contract=[right])
 
 
-def kernel(g, dims):
+def kernel(g, element, dims):
     """Returns a kernel of small integers, whose products and sums are exact."""
-    rows = g.add("iota", [], "f32", dims, dimension=0)
-    columns = g.add("iota", [], "f32", dims, dimension=g.between(1, len(dims) - 1))
-    twice = rows and g.add("add", [rows, rows], "f32", dims)
-    return twice and g.add("subtract", [columns, twice], "f32", dims)
+    rows = g.add("iota", [], element, dims, dimension=0)
+    columns = g.add("iota", [], element, dims, dimension=g.between(1, len(dims) - 1))
+    twice = rows and g.add("add", [rows, rows], element, dims)
+    return twice and g.add("subtract", [columns, twice], element, dims)
 
 
 @operation
 def convolution(g, x):
     """Reads finite numbers only, since pass transposed_convolution changes products of infinities with zeros."""
-    if not x.finite or x.element != "f32" or not 3 <= x.rank <= 5 or min(x.dims) == 0:
+    if not x.finite or x.element not in ("f32", "u8", "s8") or not 3 <= x.rank <= 5 or min(x.dims) == 0:
         return
     last = g.chance(0.5)
     channels, spatial = (x.dims[-1], x.dims[1:-1]) if last else (x.dims[1], x.dims[2:])
@@ -327,11 +408,12 @@ def convolution(g, x):
     gaps = [g.between(1, 3) if g.chance(0.3) else 1 for _ in spatial]
     low, high = ([g.between(-1, 2) for _ in spatial] for _ in range(2))
     room = [padded(n, a, b, gap, (k - 1) * h + 1) for n, a, b, gap, k, h in zip(spatial, low, high, gaps, size, holes)]
-    weights = kernel(g, [outputs, channels // groups] + size)
+    element, of_kernel = ("f32", "f32") if x.element == "f32" else ("s32", g.random.choice(["s8", "u8"]))
+    weights = kernel(g, of_kernel, [outputs, channels // groups] + size)
     if weights and min(room) > 0:
         windows = [(n - 1) // s + 1 for n, s in zip(room, strides)]
         dims = x.dims[:1] + (windows + [outputs] if last else [outputs] + windows)
-        g.add("convolution", [x, weights], "f32", dims, strides=strides, low=low, high=high, lhs_dilation=gaps, rhs_dilation=holes,
+        g.add("convolution", [x, weights], element, dims, strides=strides, low=low, high=high, lhs_dilation=gaps, rhs_dilation=holes,
               groups=groups, layout="channels-last" if last else "channels-first")
 
 

@@ -42,8 +42,8 @@ FAULTS = [
         "what is added behind a product before a factor is not multiplied",
         (
             CONTRACTION,
-            "beta = first->beta * second->alpha + second->beta;",
-            "beta = first->beta + second->beta;",
+            "beta = «first->beta * second->alpha» + second->beta;",
+            "first->beta",
         ),
         runs=ALGORITHMS,
     ),

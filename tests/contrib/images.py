@@ -43,6 +43,8 @@ def write_group_norms(w):
             for more in ([], [bias]):
                 w.add("SkipGroupNorm", [[v, gamma, beta, s] + more for v, s in zip(x, skip)], [F32, F32], attributes,
                       constants=[1, 2, 4], expected=skip_norm)
+        row = [put(floats(2, 1, 4, 6)) for _ in range(2)]  # images of one row
+        w.add("SkipGroupNorm", [[row[0], gamma, beta, row[1]]], [F32, F32], attributes, constants=[1, 2], expected=skip_norm)
 
 
 def write_sums(w):

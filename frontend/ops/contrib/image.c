@@ -84,7 +84,8 @@ status onnx_import_contrib_skip_group_norm(onnx_node *n) {
     skip = hlo_reshape(b, skip, 4, (dim[]){dims[0], 1, 1, dims[3]});
   } else {
     skip = g.last ? skip : contrib_move_channels(b, skip, true);
-    bool once = dim_known_equal(onnx_dims(n), hlo_shape(skip)->dims[1], 1);
+    const dim *given = hlo_shape(skip)->dims;
+    bool once = dim_known_equal(onnx_dims(n), given[1], 1) && dim_known_equal(onnx_dims(n), given[2], 1);
     CHECK_THAT(onnx_has_dims(n, hlo_shape(skip), 4, (dim[]){dims[0], once ? 1 : dims[1], once ? 1 : dims[2], dims[3]}),
                STATUS_INVALID_MODEL, "skip is %s, which does not fit X, %s", SHAPE_STR(NULL, onnx_in_shape(n, SKIP)),
                SHAPE_STR(NULL, onnx_in_shape(n, X)));

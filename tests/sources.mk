@@ -688,6 +688,14 @@ tests_files = \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/input_0.pb \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_0.pb \
 	tests/fuzz/found/bitcasts-of-one-value/test_data_set_2/output_1.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/model.onnx \
+	tests/fuzz/found/fractions-of-sizes-repeated/note \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_0/input_0.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_0/output_0.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_0/output_1.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_1/input_0.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_1/output_0.pb \
+	tests/fuzz/found/fractions-of-sizes-repeated/test_data_set_1/output_1.pb \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/model.onnx \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_0.pb \
 	tests/fuzz/found/gather-of-a-size-that-depends-on-data/test_data_set_0/input_1.pb \

@@ -257,7 +257,8 @@ static bool combine(hlo_op op, dim_table *t, const fraction *a, const fraction *
   return true;
 }
 
-/* Reads element k of v, an array of floats that are computed from sizes, within `depth` operations. */
+/* Reads element k of v, an array of floats whose shape is static and that are computed from sizes, within `depth`
+ * operations. */
 static bool read_fraction(dim_table *t, hlo_value v, int64_t k, int depth, fraction *out) {
   const hlo_instr *i = v.def;
   dtype type = hlo_type(v);
@@ -270,9 +271,11 @@ static bool read_fraction(dim_table *t, hlo_value v, int64_t k, int depth, fract
     out->over = hlo_ints(i, HLO_ATTR_ELEMENTS)[k];
     return true;
   }
-  if (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE) {
-    bool one = shape_elements(hlo_shape(i->operands[0])) == 1;
-    return depth > 0 && read_fraction(t, i->operands[0], one ? 0 : k, depth - 1, out);
+  if (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE) { /* of one element, or of as many, which keep their order */
+    const shape *from = hlo_shape(i->operands[0]);
+    int64_t n = shape_is_static(from) ? shape_elements(from) : -1;
+    bool in_order = depth > 0 && (n == 1 || n == shape_elements(hlo_shape(v)));
+    return in_order && read_fraction(t, i->operands[0], n == 1 ? 0 : k, depth - 1, out);
   }
   if (depth == 0 || hlo_info(i)->kind != HLO_ELEMENTWISE) {
     return false;

@@ -148,6 +148,28 @@ START_TEST(fractions) {
 }
 END_TEST
 
+/* Fractions keep their order in a reshape and in a broadcast that repeats none of them. */
+START_TEST(moved_fractions) {
+  hlo_value n = hlo_convert(&b, sizes("n,m+9"), DTYPE_F32), half = hlo_binary(&b, HLO_MUL, n, hlo_like(&b, n, 0.5));
+  for (int64_t along = 0; along < 2; along++) {
+    for (int64_t rows = 1; rows <= 2; rows++) {
+      shape s = shape_make(DTYPE_F32, 2, (dim[]){along ? rows : 2, along ? 2 : rows});
+      hlo_value list = hlo_reshape(&b, hlo_broadcast(&b, half, s, &along), 1, (dim[]){2 * rows});
+      hlo_value folded = hlo_convert(&b, list, DTYPE_S64);
+      if (rows == 1) {
+        expect(folded, "n/2,(m+1)/2+4");
+      } else {
+        ck_assert_int_eq(folded.def->op, HLO_CONVERT);
+      }
+    }
+  }
+  dim open = parse("n");
+  hlo_value data = hlo_result(hlo_parameter(b.computation, shape_make(DTYPE_F32, 1, &open)), 0);
+  hlo_value six = hlo_reshape(&b, data, 1, (dim[]){6});
+  ck_assert_int_eq(hlo_convert(&b, six, DTYPE_S64).def->op, HLO_CONVERT);
+}
+END_TEST
+
 START_TEST(is_not_folded) {
   ck_assert_int_eq(op(HLO_DIV, "n", "m-n").def->op, HLO_DIV);
   ck_assert_int_eq(op(HLO_AND, "n", "m").def->op, HLO_AND);
@@ -165,6 +187,7 @@ int main(void) {
   tcase_add_test(all, conversions);
   tcase_add_test(all, narrow_integers_wrap);
   tcase_add_test(all, fractions);
+  tcase_add_test(all, moved_fractions);
   tcase_add_test(all, is_not_folded);
   return run_suite("fold_sizes", all);
 }

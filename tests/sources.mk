@@ -782,6 +782,7 @@ tests_files = \
 	tests/fuzz/models.py \
 	tests/fuzz/ops/control.py \
 	tests/fuzz/ops/elementwise.py \
+	tests/fuzz/ops/microsoft.py \
 	tests/fuzz/ops/movement.py \
 	tests/fuzz/ops/nn.py \
 	tests/fuzz/ops/quantize.py \

@@ -462,9 +462,9 @@ class Builder:
         while inputs and inputs[-1] is None:
             inputs.pop()
         attributes = {k: v for k, v in attributes.items() if v is not None}
-        node = helper.make_node(
-            name, [v.name if v else "" for v in inputs], [self.name() for _ in range(n_outputs)], **attributes
-        )
+        domain, op_type = rows.domain_and_type(name)
+        given = [v.name if v else "" for v in inputs]
+        node = helper.make_node(op_type, given, [self.name() for _ in range(n_outputs)], domain=domain, **attributes)
         captured = self.captures(node)
         operands = [v for v in inputs if v] + captured
         errors.check_exact(self, kind, operands)

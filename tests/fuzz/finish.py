@@ -3,7 +3,7 @@
 import onnx
 from onnx import helper
 
-from models import FUNCTIONS, IR_VERSION, make_model, value_info
+from models import FUNCTIONS, IR_VERSION, make_model, opsets_of, value_info
 from rows import CODE_OF_NP
 
 
@@ -43,7 +43,7 @@ def leave_out(b, r):
     """Leaves out some of the optional outputs of nodes that no node uses: their names become empty."""
     unused = {v.name for v in b.values if v.uses == 0}
     for n in b.nodes:
-        for k in OPTIONAL.get(n.op_type, ()):
+        for k in () if n.domain else OPTIONAL.get(n.op_type, ()):
             if (
                 k < len(n.output)
                 and n.output[k] in unused
@@ -74,7 +74,7 @@ def make_function(b, r, outputs):
     if not given or len(set(given)) != len(given):
         return ()
     name = b.name("Function")
-    function = helper.make_function(FUNCTIONS, name, taken, given, inside, [helper.make_opsetid("", b.opset)])
+    function = helper.make_function(FUNCTIONS, name, taken, given, inside, opsets_of(b.opset))
     b.nodes[at : at + len(inside)] = [helper.make_node(name, taken, given, domain=FUNCTIONS)]
     return (function,)
 

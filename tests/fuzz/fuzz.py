@@ -77,6 +77,9 @@ FAMILIES = [names.split() for names in """
 
 def choose_menu(r, entries):
     """Returns the operators that a graph prefers: those of networks, of one family, or any few; None: no preference."""
+    own = sorted(name for name in entries if name.startswith(rows.MICROSOFT))
+    if own:
+        return set(r.sample(own, r.randint(2, 6))) | set(r.sample(NETWORK, r.randint(2, 8))) & set(entries)
     chance = r.random()
     if chance < 0.1:
         return None
@@ -287,6 +290,7 @@ def parse():
         metavar="NAME,NAME",
         help="graphs of what exporters write (idioms/); of these idioms alone",
     )
+    p.add_argument("--microsoft", action="store_true", help="graphs with operators that ONNX Runtime defines (ops/microsoft.py)")
     p.add_argument("--sizes", action="store_true", help="graphs whose dimensions are open, each at five sizes (sizes.py)")
     p.add_argument("--closed-sizes", action="store_true", help="NonZero, Unique and Compress of constants only")
     return p.parse_args()
@@ -343,7 +347,7 @@ def main():
     options.found = os.path.abspath(options.found)
     if options.matrix == "gpu":
         xla.use_interpreter_of_ptx()
-    entries = registry.load()
+    entries = registry.load_microsoft() if options.microsoft else registry.load()
     if options.idioms is not None:
         known = idioms.load()
         options.idioms = [name for name in options.idioms.split(",") if name]
@@ -357,6 +361,8 @@ def main():
             e.liked = 1.0 if name in wanted else 0.1
     died, newest = in_child(lambda: __import__("xla").newest_opset())
     table = rows.Table(newest)
+    if options.microsoft:
+        table.add_microsoft(entries)
     first = load_state(options.state, table)
     first = options.seed if options.seed is not None else first
     ort = None if options.no_ort or not peers.has_ort() else peers.OrtSupport()

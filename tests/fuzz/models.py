@@ -24,9 +24,13 @@ IR_VERSION = _ir_versions()
 FUNCTIONS = "fuzz.functions"  # the domain of the functions that a model defines
 
 
+def opsets_of(opset):
+    return [helper.make_opsetid("", opset), helper.make_opsetid(rows.MICROSOFT, 1)]
+
+
 def make_model(nodes, inputs, outputs, initializers, opset, name="fuzz", functions=()):
     graph = helper.make_graph(nodes, name, inputs, outputs, initializers)
-    opsets = [helper.make_opsetid("", opset)] + [helper.make_opsetid(FUNCTIONS, 1)] * bool(functions)
+    opsets = opsets_of(opset) + [helper.make_opsetid(FUNCTIONS, 1)] * bool(functions)
     model = helper.make_model(graph, opset_imports=opsets, producer_name="fuzz", functions=functions)
     model.ir_version = IR_VERSION[opset]
     return model

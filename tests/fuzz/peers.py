@@ -121,6 +121,7 @@ DISAGREES = [
         "saturates sums of two products of unsigned and signed bytes at 16 bits, as its documentation says",
     ),
     ("QuantizeLinear", _precision, "divides in the scale's type whatever `precision` says"),
+    ("QLinearAdd QLinearMul", _all, "rounds some halves to the odd neighbour"),
     ("Attention", _causal_past, "counts queries from the past's beginning, where they come after it"),
 ]
 

@@ -59,6 +59,14 @@ def load():
     return REGISTRY
 
 
+def load_microsoft():
+    """Returns the entries with those of the operators that ONNX Runtime defines."""
+    load()
+    import ops.microsoft  # noqa: F401
+
+    return REGISTRY
+
+
 def axes_input(b, o, axes, inputs, attributes):
     """Adds the axes where this version has them: as an attribute, or as the last operand."""
     if axes is None:

@@ -2,6 +2,7 @@
 often it was drawn is counted."""
 
 import collections
+import types
 
 import numpy as np
 from onnx import TensorProto, defs, helper
@@ -93,7 +94,7 @@ class Schema:
         self.attributes = schema.attributes
         self.types = {c.type_param_str: _tensor_types(c) for c in schema.type_constraints}
         self.types = {k: v for k, v in self.types.items() if v}
-        self.rows = [(self.name, self.since, k, t) for k, types in self.types.items() for t in types]
+        self.rows = [(self.name, self.since, k, t) for k, allowed in self.types.items() for t in allowed]
         self.rows = self.rows or [(self.name, self.since, "-", "-")]
 
     def formal(self, params, k):
@@ -103,8 +104,8 @@ class Schema:
     def rows_of(self, input_types, output_types):
         """Returns the rows that a node with these element types (None: absent) covers."""
         found = set()
-        for params, types in ((self.schema.inputs, input_types), (self.schema.outputs, output_types)):
-            for k, t in enumerate(types):
+        for params, given in ((self.schema.inputs, input_types), (self.schema.outputs, output_types)):
+            for k, t in enumerate(given):
                 if t and params:
                     found.add((self.name, self.since, self.formal(params, k).type_str, t))
         return [row for row in found if row in self._row_set()] or [(self.name, self.since, "-", "-")]
@@ -113,6 +114,25 @@ class Schema:
         if not hasattr(self, "_rows"):
             self._rows = set(self.rows)
         return self._rows
+
+
+MICROSOFT = "com.microsoft"  # the domain of ONNX Runtime's own operators, whose names here begin with it
+
+
+def domain_and_type(name):
+    """Returns the domain and the op_type of an operator."""
+    domain, _, op_type = name.rpartition(".")
+    return domain, op_type
+
+
+class MicrosoftSchema:
+    """A schema of ONNX Runtime, with the attributes that Schema reads of those of onnx."""
+
+    def __init__(self, schema):
+        self.name, self.since_version = f"{MICROSOFT}.{schema.name}", schema.since_version
+        self.attributes, self.type_constraints = schema.attributes, schema.type_constraints
+        self.inputs = [types.SimpleNamespace(type_str=p.typeStr) for p in schema.inputs]
+        self.outputs = [types.SimpleNamespace(type_str=p.typeStr) for p in schema.outputs]
 
 
 ENOUGH = 50  # draws of a row
@@ -145,6 +165,17 @@ class Table:
                     ops[name] = cache[key]
             self.at[opset] = ops
         self.schemas = {key: s for key, s in cache.items() if key[1] <= self.newest}
+
+    def add_microsoft(self, names):
+        """Adds these operators of ONNX Runtime to each operator set."""
+        from onnxruntime.capi.onnxruntime_pybind11_state import get_all_operator_schema
+
+        for schema in get_all_operator_schema():
+            if schema.domain == MICROSOFT and f"{MICROSOFT}.{schema.name}" in names:
+                made = Schema(MicrosoftSchema(schema))
+                self.schemas[made.name, made.since] = made
+                for ops in self.at.values():
+                    ops[made.name] = made
 
     def rows(self):
         return [row for s in self.schemas.values() for row in s.rows]

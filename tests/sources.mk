@@ -331,6 +331,7 @@ hlo_tests = \
 	tests/hlo/layout/residual.hlo \
 	tests/hlo/layout/shuffle.hlo \
 	tests/hlo/layout/take.hlo \
+	tests/hlo/layout/take_symbols.hlo \
 	tests/hlo/lift_scalars/factors.hlo \
 	tests/hlo/lift_scalars/particular.hlo \
 	tests/hlo/lift_scalars/shared.hlo \
@@ -873,6 +874,7 @@ tests_files = \
 	tests/hlo/layout/residual.expected \
 	tests/hlo/layout/shuffle.expected \
 	tests/hlo/layout/take.expected \
+	tests/hlo/layout/take_symbols.expected \
 	tests/hlo/lift_scalars/factors.expected \
 	tests/hlo/lift_scalars/particular.expected \
 	tests/hlo/lift_scalars/shared.expected \

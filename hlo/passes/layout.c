@@ -351,8 +351,8 @@ static void take(layout *l, const hlo_instr *i) {
   }
   order p = h->p;
   hlo_value t = h->t, indices = plain(l, i->operands[1]);
-  const shape *s = hlo_shape(indices);
-  indices = s->rank == 1 ? indices : hlo_reshape(&l->b, indices, 1, (dim[]){shape_elements(s)});
+  dim n = i->shapes[0].dims[dimension];
+  indices = hlo_rank(indices) == 1 ? indices : hlo_reshape(&l->b, indices, 1, &n);
   hold(l, i, hlo_take(&l->b, t, indices, p.p[dimension]), &p);
 }
 

@@ -81,6 +81,19 @@ static void poly_open(const dim_table *t, dim d, poly *p) {
   poly_add_signed(t, p, d);
 }
 
+/* Computes p += factor * atoms * q, where `atoms` is a monomial. */
+static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int64_t factor) {
+  p->overflow = p->overflow || q->overflow;
+  for (int i = 0; i < q->n && !p->overflow; i++) {
+    int64_t product;
+    if (__builtin_mul_overflow(factor, q->terms[i].factor, &product)) {
+      p->overflow = true;
+      return;
+    }
+    poly_add_term(t, p, dim_monomial_multiply(t, atoms, q->terms[i].monomial), product);
+  }
+}
+
 static dim append_term(dim_table *t, dim sum, const term *x) {
   int64_t factor = x->factor < 0 ? -x->factor : x->factor;
   dim d = x->monomial == 1 ? factor : factor == 1 ? x->monomial : dim_intern(t, DIM_MUL, factor, x->monomial);
@@ -88,11 +101,72 @@ static dim append_term(dim_table *t, dim sum, const term *x) {
   return sum ? dim_intern(t, DIM_ADD, sum, d) : d;
 }
 
-/* Converts a polynomial to a dim.  Positive terms come first, then negative terms, then the constant; but a constant
- * comes first if it is positive and no other term is (5-n).  A negative constant becomes a DIM_NEG, since it may be an
- * intermediate result: max(2-5,0) is 0.  Functions whose result is a size call `whole`, which turns a negative constant
- * into DIM_OVERFLOW. */
-static dim poly_close(dim_table *t, const poly *p) {
+static dim divide_by_const(dim_table *t, poly *a, int64_t b);
+
+/* Finds the sum s for which term k of p, f*(e%m), has the terms f*s beside it in p, where s + e without its constant c
+ * is a multiple of m.  Returns false if p has no such terms. */
+static bool find_completed(const dim_table *t, const poly *p, int k, poly *s, int64_t *c) {
+  enum { LARGEST = 1 << 24 }; /* so that products of two are below DIM_MAX */
+  dim x = p->terms[k].monomial;
+  int64_t f = p->terms[k].factor;
+  poly e;
+  poly_init(s);
+  *c = 0;
+  if (x >= 0 || dim_at(t, x)->kind != DIM_MOD || !dim_is_const(dim_at(t, x)->rhs) || dim_at(t, x)->rhs > LARGEST ||
+      f > LARGEST || f < -LARGEST) {
+    return false;
+  }
+  poly_open(t, dim_at(t, x)->lhs, &e);
+  for (int i = 0; i < e.n && !e.overflow; i++) {
+    int at = 0;
+    if (e.terms[i].monomial == 1) {
+      *c = e.terms[i].factor;
+      continue;
+    }
+    while (at < p->n && p->terms[at].monomial != e.terms[i].monomial) {
+      at++;
+    }
+    if (at == p->n || p->terms[at].factor % f || (p->terms[at].factor / f + e.terms[i].factor) % dim_at(t, x)->rhs) {
+      return false;
+    }
+    poly_add_term(t, s, e.terms[i].monomial, p->terms[at].factor / f);
+  }
+  return !e.overflow && s->n > 0;
+}
+
+/* Writes sums of a size and a remainder as a multiple, so that quotients of them are exact: h + (3*h)%4, which is h
+ * padded to a multiple of 4, becomes 4*((h+3)/4), and h - h%4 becomes 4*(h/4).  In general f*s + f*(e%m), where e is
+ * c-s but for multiples of m, is f*c - f*m*floor((c-s)/m), or f*c + f*m*ceil((s-c)/m).  Returns true if p is changed.
+ */
+static bool complete_remainders(dim_table *t, poly *p) {
+  bool changed = false;
+  for (int k = 0; k < p->n && !p->overflow; k++) {
+    poly s, over;
+    int64_t c;
+    if (!find_completed(t, p, k, &s, &c)) {
+      continue;
+    }
+    int64_t f = p->terms[k].factor, m = dim_at(t, p->terms[k].monomial)->rhs, sign = s.terms[0].factor > 0 ? 1 : -1;
+    poly_add_term(t, p, p->terms[k].monomial, -f);
+    poly_add_scaled(t, p, &s, 1, -f);
+    poly_add_term(t, p, 1, f * c);
+    poly_init(&over);
+    poly_add_scaled(t, &over, &s, 1, sign);
+    poly_add_term(t, &over, 1, sign > 0 ? m - 1 - c : c);
+    poly_open(t, divide_by_const(t, &over, m), &s);
+    poly_add_scaled(t, p, &s, 1, sign * f * m);
+    changed = true;
+    k = -1;
+  }
+  return changed;
+}
+
+/* Converts a polynomial, which it may change, to a dim.  Positive terms come first, then negative terms, then the
+ * constant; but a constant comes first if it is positive and no other term is (5-n).  A negative constant becomes a
+ * DIM_NEG, since it may be an intermediate result: max(2-5,0) is 0.  Functions whose result is a size call `whole`,
+ * which turns a negative constant into DIM_OVERFLOW. */
+static dim poly_close(dim_table *t, poly *p) {
+  (void)complete_remainders(t, p);
   if (p->overflow) {
     return DIM_OVERFLOW;
   }
@@ -118,19 +192,6 @@ static dim poly_close(dim_table *t, const poly *p) {
 static dim whole(const dim_table *t, dim d) {
   bool negative = d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_NEG && dim_is_const(dim_at(t, d)->lhs);
   return negative ? DIM_OVERFLOW : d;
-}
-
-/* Computes p += factor * atoms * q, where `atoms` is a monomial. */
-static void poly_add_scaled(dim_table *t, poly *p, const poly *q, dim atoms, int64_t factor) {
-  p->overflow = p->overflow || q->overflow;
-  for (int i = 0; i < q->n && !p->overflow; i++) {
-    int64_t product;
-    if (__builtin_mul_overflow(factor, q->terms[i].factor, &product)) {
-      p->overflow = true;
-      return;
-    }
-    poly_add_term(t, p, dim_monomial_multiply(t, atoms, q->terms[i].monomial), product);
-  }
 }
 
 static dim add_scaled(dim_table *t, dim a, dim b, int64_t factor) {
@@ -332,7 +393,7 @@ static dim divide_by_const(dim_table *t, poly *a, int64_t b) {
     if (sum.overflow || a->overflow) {
       return DIM_OVERFLOW;
     }
-  } while (merge_nested(t, a, &b));
+  } while (merge_nested(t, a, &b) || complete_remainders(t, a));
   dim rounded = b == 1 || !a->n ? poly_close(t, a) : dim_intern(t, DIM_FLOORDIV, poly_close(t, a), b);
   return add_scaled(t, poly_close(t, &sum), rounded, 1);
 }
@@ -371,6 +432,21 @@ dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, f
 
 dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
 
+/* Replaces remainders by multiples of b, which do not change a remainder by b: (4 - h%4) % 4 is (4-h) % 4. */
+static void open_remainders(dim_table *t, poly *p, int64_t b) {
+  for (int i = 0; i < p->n && !p->overflow; i++) {
+    term x = p->terms[i];
+    if (x.monomial < 0 && dim_at(t, x.monomial)->kind == DIM_MOD && dim_at(t, x.monomial)->rhs >= b &&
+        dim_at(t, x.monomial)->rhs % b == 0) {
+      poly inner;
+      poly_open(t, dim_at(t, x.monomial)->lhs, &inner);
+      poly_add_term(t, p, x.monomial, -x.factor);
+      poly_add_scaled(t, p, &inner, 1, x.factor);
+      i = -1;
+    }
+  }
+}
+
 /* Returns a - b * floor(a / b), which is in [0, b). */
 dim dim_mod(dim_table *t, dim a, dim b) {
   poly p, q, quotient, rest;
@@ -383,114 +459,16 @@ dim dim_mod(dim_table *t, dim a, dim b) {
     return 0;
   }
   if (dim_is_const(b)) {
-    poly_divide_terms(t, &p, b, &quotient, &rest);
+    open_remainders(t, &p, b);
+    do {
+      poly_divide_terms(t, &p, b, &quotient, &rest);
+      p = rest;
+    } while (complete_remainders(t, &p));
     a = poly_close(t, &rest);
     return dim_is_const(a) ? a : dim_intern(t, DIM_MOD, a, b);
   }
   return dim_intern(t, DIM_MOD, whole(t, a), whole(t, b));
 }
-
-/* --- maximum and minimum --- */
-
-static bool poly_never_negative(const dim_table *t, const poly *p) {
-  dim_monomial m;
-  for (int i = 0; i < p->n; i++) {
-    if (p->terms[i].factor < 0) {
-      return false;
-    }
-    dim_monomial_open(t, p->terms[i].monomial, &m);
-    for (int k = 0; k < m.degree; k++) {
-      if (!dim_never_negative(t, m.atoms[k])) {
-        return false;
-      }
-    }
-  }
-  return !p->overflow;
-}
-
-bool dim_never_negative(const dim_table *t, dim d) {
-  if (d == DIM_OVERFLOW) {
-    return false;
-  }
-  switch (dim_get_kind(t, d)) {
-    case DIM_CONST:
-    case DIM_SYMBOL:
-    case DIM_BOUNDED:
-    case DIM_MOD: return true;
-    case DIM_ADD:
-    case DIM_MUL: return dim_never_negative(t, dim_at(t, d)->lhs) && dim_never_negative(t, dim_at(t, d)->rhs);
-    case DIM_FLOORDIV:
-    case DIM_CEILDIV: return dim_never_negative(t, dim_at(t, d)->lhs);
-    case DIM_MAX_OF: return dim_never_negative(t, dim_at(t, d)->lhs) || dim_never_negative(t, dim_at(t, d)->rhs);
-    case DIM_MIN_OF: return dim_never_negative(t, dim_at(t, d)->lhs) && dim_never_negative(t, dim_at(t, d)->rhs);
-    case DIM_NEG: break;
-  }
-  return false;
-}
-
-static bool at_least(dim_table *t, dim a, dim b) {
-  poly p, q;
-  poly_open(t, a, &p);
-  poly_open(t, b, &q);
-  poly_add_scaled(t, &p, &q, 1, -1);
-  return poly_never_negative(t, &p);
-}
-
-typedef struct extremes {
-  int n;
-  bool overflow;
-  /* sorted; an item that is known to be at most another one (for a minimum: at least another one) is left out */
-  dim items[TERMS_MAX];
-} extremes;
-
-static void extremes_add(dim_table *t, dim_kind kind, extremes *list, dim d) {
-  int kept = 0, at = 0;
-  for (int i = 0; i < list->n; i++) {
-    dim other = list->items[i];
-    if (kind == DIM_MAX_OF ? at_least(t, other, d) : at_least(t, d, other)) {
-      return; /* the list is unchanged: no item was dropped yet */
-    }
-  }
-  for (int i = 0; i < list->n; i++) {
-    dim other = list->items[i];
-    if (!(kind == DIM_MAX_OF ? at_least(t, d, other) : at_least(t, other, d))) {
-      list->items[kept++] = other;
-    }
-  }
-  if (kept == TERMS_MAX) {
-    list->overflow = true;
-    return;
-  }
-  while (at < kept && dim_compare(t, list->items[at], d) < 0) {
-    at++;
-  }
-  memmove(&list->items[at + 1], &list->items[at], (size_t)(kept - at) * sizeof d);
-  list->items[at] = d;
-  list->n = kept + 1;
-}
-
-static dim extreme(dim_table *t, dim_kind kind, dim a, dim b) {
-  if (a == DIM_OVERFLOW || b == DIM_OVERFLOW) {
-    return DIM_OVERFLOW;
-  }
-  extremes list = {0};
-  for (int side = 0; side < 2; side++) {
-    dim d = side ? b : a;
-    for (; dim_get_kind(t, d) == kind; d = dim_at(t, d)->lhs) {
-      extremes_add(t, kind, &list, dim_at(t, d)->rhs);
-    }
-    extremes_add(t, kind, &list, d);
-  }
-  dim all = list.overflow ? DIM_OVERFLOW : list.items[0];
-  for (int i = 1; i < list.n; i++) {
-    all = dim_intern(t, kind, all, list.items[i]);
-  }
-  return all;
-}
-
-dim dim_max(dim_table *t, dim a, dim b) { return whole(t, extreme(t, DIM_MAX_OF, a, b)); }
-
-dim dim_min(dim_table *t, dim a, dim b) { return whole(t, extreme(t, DIM_MIN_OF, a, b)); }
 
 /* --- substitution --- */
 
@@ -538,7 +516,7 @@ static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data
     case DIM_MUL: return multiply(t, lhs, rhs);
     case DIM_MOD: return dim_mod(t, lhs, rhs);
     case DIM_MAX_OF:
-    case DIM_MIN_OF: return extreme(t, kind, lhs, rhs);
+    case DIM_MIN_OF: return dim_extreme(t, kind, lhs, rhs);
     default: return divide(t, lhs, rhs, kind == DIM_CEILDIV);
   }
 }

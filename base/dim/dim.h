@@ -71,7 +71,9 @@ dim dim_bounded(dim_table *t, dim bound, const char *size_name);
 
 /* Arithmetic, which assumes that symbols are so large that no result is negative and every divisor is positive.  Sums
  * and products are multiplied out and sorted: seq+1-1 is seq, 2*n+n is 3*n, (s*d+d)/(s+1) is d.  A division by a
- * constant takes out what can be divided exactly: (2*h+3)/2 is h+1.  A division by the constant 0 is DIM_OVERFLOW. */
+ * constant takes out what can be divided exactly: (2*h+3)/2 is h+1.  A size and the remainder that makes it a multiple
+ * of a constant become one term: h + (-h)%4 is 4*((h+3)/4), h - h%4 is 4*(h/4).  A division by the constant 0 is
+ * DIM_OVERFLOW. */
 dim dim_add(dim_table *t, dim a, dim b);
 dim dim_sub(dim_table *t, dim a, dim b);
 dim dim_mul(dim_table *t, dim a, dim b); /* the table may be NULL if both sizes are constants or DIM_OVERFLOW */

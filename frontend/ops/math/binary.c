@@ -4,6 +4,7 @@
 
 #include "frontend/import/import_common.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 /* --- operators that are one HLO operation --- */
 
@@ -72,6 +73,25 @@ static hlo_value floor_mod(hlo_builder *b, hlo_value x, hlo_value y) {
   return r;
 }
 
+/* Sets *out to the remainders of sizes, or numbers computed from sizes, by positive ones, as expressions: a remainder
+ * of dim.h has the sign of the divisor already, so no sign becomes a question about sizes. */
+static bool mod_of_sizes(const onnx_node *n, hlo_value x, hlo_value y, hlo_value *out) {
+  dim a[HLO_MAX_SIZES], b[HLO_MAX_SIZES];
+  dim_table *t = onnx_dims(n);
+  int count = hlo_sizes_of(x, a);
+  if (hlo_type(x) != DTYPE_S64 || count < 0 || hlo_sizes_of(y, b) != count || (hlo_literal(x) && hlo_literal(y))) {
+    return false;
+  }
+  for (int k = 0; k < count; k++) {
+    if (!dim_at_most(t, 1, b[k])) {
+      return false;
+    }
+    a[k] = dim_mod(t, a[k], b[k]);
+  }
+  *out = hlo_sizes(n->b, DTYPE_S64, hlo_rank(x) ? count : -1, a);
+  return true;
+}
+
 status onnx_import_mod(onnx_node *n) {
   bool fmod;
   TRY(onnx_attr_bool(n->proto, "fmod", false, &fmod));
@@ -81,6 +101,9 @@ status onnx_import_mod(onnx_node *n) {
              "A is %s; fmod must be 1 for floats before version 28", SHAPE_STR(NULL, hlo_shape(x)));
   TRY(check_divisor(n));
   hlo_broadcast_both(b, &x, &y);
+  if (!fmod && mod_of_sizes(n, x, y, &n->out[0])) {
+    return NULL;
+  }
   n->out[0] = fmod ? hlo_binary(b, HLO_REM, x, y) : floor_mod(b, x, y);
   return NULL;
 }

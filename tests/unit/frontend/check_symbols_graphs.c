@@ -234,6 +234,35 @@ static Onnx__ModelProto *gradient_of_a_kernel(void) {
   return m;
 }
 
+/* Appends zeros to a column of numbers until their number is a multiple of 4, as windows of attention need it.  The
+ * number of rows to append is computed as exporters write (-rows) % 4 and (4 - rows%4) % 4. */
+static Onnx__ModelProto *padded_rows(void) {
+  Onnx__ModelProto *m = model("y,halves,t");
+  add_constant(m, "four", "s64[]:4");
+  add_constant(m, "none", "s64[1]:0");
+  add_constant(m, "last", "s64[1]:1");
+  add_constant(m, "quarters", "s64[3]:4,-1,1");
+  add_constant(m, "pairs", "s64[3]:-1,2,1");
+  node(m->graph, "Neg", "rows", "minus", "");
+  node(m->graph, "Mod", "minus,four", "more", "");
+  node(m->graph, "Mod", "rows,four", "rest", "");
+  node(m->graph, "Sub", "four,rest", "up", "");
+  node(m->graph, "Mod", "up,four", "also", "");
+  node(m->graph, "Unsqueeze", "more,axis", "some", "");
+  node(m->graph, "Unsqueeze", "also,axis", "others", "");
+  node(m->graph, "Concat", "none,some", "behind", "axis=0");
+  node(m->graph, "Concat", "none,others", "before", "axis=0");
+  node(m->graph, "ReduceMax", "x,last", "column", "keepdims=0");
+  node(m->graph, "Pad", "column,behind", "a", "");
+  node(m->graph, "Pad", "column,before", "b", "");
+  node(m->graph, "Add", "a,b", "sum", "");
+  node(m->graph, "Reshape", "sum,quarters", "y", "");
+  node(m->graph, "Reshape", "a,pairs", "halves", "");
+  node(m->graph, "Mod", "two,rows", "at", "");
+  node(m->graph, "Gather", "x,at", "t", "");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -267,6 +296,7 @@ static const struct {
     {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
     {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
     {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
+    {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 "},
 };
 

@@ -322,6 +322,80 @@ static int fold_fractions(const hlo_instr *i, dim_table *t, dim *out) {
   return n;
 }
 
+/* --- tables of sizes --- */
+
+/* Sets position[] to the place in the operand of i, which moves elements, of the element at position[] of the result.
+ * Returns false if i is no such instruction. */
+static bool move_back(const hlo_instr *i, int64_t *position) {
+  const shape *from = hlo_shape(i->operands[0]);
+  int64_t at[SHAPE_MAX_RANK];
+  memcpy(at, position, sizeof at);
+  for (int d = 0; d < from->rank; d++) {
+    switch (i->op) {
+      case HLO_TRANSPOSE: position[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]] = at[d]; break;
+      case HLO_SLICE: position[d] = hlo_ints(i, HLO_ATTR_STARTS)[d] + at[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d]; break;
+      case HLO_REVERSE: break;
+      default: return false;
+    }
+  }
+  for (uint32_t k = 0; i->op == HLO_REVERSE && k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    position[d] = from->dims[d] - 1 - at[d];
+  }
+  return true;
+}
+
+/* Returns element k, in row-major order, of a table of sizes that was reshaped, transposed, reversed or cut within
+ * `depth` operations, or DIM_OVERFLOW. */
+static dim moved_element(hlo_value v, int64_t k, int depth) {
+  dim elements[HLO_MAX_SIZES];
+  const hlo_instr *i = v.def;
+  int n = hlo_sizes_of(v, elements);
+  if (n >= 0) {
+    return k < n ? elements[k] : DIM_OVERFLOW;
+  }
+  if (depth == 0 || i->n_operands != 1 || !shape_is_static(&i->shapes[0]) ||
+      !shape_is_static(hlo_shape(i->operands[0]))) {
+    return DIM_OVERFLOW;
+  }
+  if (i->op != HLO_RESHAPE) {
+    int64_t position[SHAPE_MAX_RANK] = {0}, strides[SHAPE_MAX_RANK];
+    const shape *from = hlo_shape(i->operands[0]);
+    shape_strides(&i->shapes[0], strides);
+    for (int64_t d = 0, rest = k; d < i->shapes[0].rank; rest %= strides[d], d++) {
+      position[d] = rest / strides[d];
+    }
+    if (!move_back(i, position)) {
+      return DIM_OVERFLOW;
+    }
+    shape_strides(from, strides);
+    k = 0;
+    for (int d = 0; d < from->rank; d++) {
+      k += position[d] * strides[d];
+    }
+  }
+  return moved_element(i->operands[0], k, depth - 1);
+}
+
+/* Folds the reshape of a table of sizes to a list.  Exporters of PyTorch write the amounts of Pad so: in pairs, which
+ * they reverse and transpose. */
+static int fold_table(const hlo_instr *i, dim *out) {
+  enum { DEPTH = 8 };
+  const shape *s = i->shapes;
+  if (i->op != HLO_RESHAPE || s->rank > 1 || hlo_rank(i->operands[0]) < 2 || !dtype_is_int((dtype)s->type) ||
+      !shape_is_static(s) || shape_elements(s) > HLO_MAX_SIZES) {
+    return -1;
+  }
+  int n = (int)shape_elements(s);
+  for (int k = 0; k < n; k++) {
+    out[k] = moved_element(i->operands[0], k, DEPTH);
+    if (out[k] == DIM_OVERFLOW) {
+      return -1;
+    }
+  }
+  return n;
+}
+
 /* Returns true if i has one result, which is a short list, and an operand that is an instruction `sizes` (a list of
  * expressions of symbols). */
 static bool may_fold(const hlo_instr *i) {
@@ -338,7 +412,8 @@ static bool may_fold(const hlo_instr *i) {
 int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]) {
   dim_table *t = i->parent->module->dims;
   if (!may_fold(i)) {
-    return i->n_operands == 1 ? fold_fractions(i, t, elements) : -1;
+    int n = i->n_operands == 1 ? fold_fractions(i, t, elements) : -1;
+    return n < 0 && i->n_operands == 1 ? fold_table(i, elements) : n;
   }
   known *operands = ARENA_NEW_N(i->parent->module->arena, known, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {

@@ -18,7 +18,8 @@ enum { HLO_MAX_SIZES = 64 };
 int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]);
 
 /* Computes the elements of the result of i, whose rank must be at most 1, if each operand has known elements and at
- * least one is an instruction `sizes`.  Returns their number, or -1 if they cannot be computed. */
+ * least one is an instruction `sizes`, or if i makes a list of a table of sizes whose elements were only moved. Returns
+ * their number, or -1 if they cannot be computed. */
 int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]);
 
 /* Returns true, and sets values[n], if all elements are constants. */

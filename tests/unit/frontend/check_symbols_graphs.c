@@ -263,6 +263,26 @@ static Onnx__ModelProto *padded_rows(void) {
   return m;
 }
 
+/* Pads x by a number of rows and of columns that depend on its sizes.  As PyTorch's exporter by tracing writes it, the
+ * amounts are a table of pairs, the last dimension first, which is reversed and transposed. */
+static Onnx__ModelProto *amounts_in_pairs(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "pairs", "s64[2]:-1,2");
+  add_constant(m, "list", "s64[1]:-1");
+  add_constant(m, "far", "s64[1]:-9223372036854775808");
+  node(m->graph, "Mod", "rows,two", "above", "");
+  node(m->graph, "Div", "columns,two", "behind", "");
+  node(m->graph, "Unsqueeze", "above,axis", "r", "");
+  node(m->graph, "Unsqueeze", "behind,axis", "c", "");
+  node(m->graph, "Concat", "axis,c,r,axis", "amounts", "axis=0");
+  node(m->graph, "Reshape", "amounts,pairs", "table", "");
+  node(m->graph, "Slice", "table,list,far,axis,list", "reversed", "");
+  node(m->graph, "Transpose", "reversed", "turned", "perm=[1,0]");
+  node(m->graph, "Reshape", "turned,list", "pads", "");
+  node(m->graph, "Pad", "x,pads", "y", "");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -297,6 +317,7 @@ static const struct {
     {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
     {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
     {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
+    {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, ""},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 "},
 };
 

@@ -325,6 +325,24 @@ static void cancel_symbols(dim_table *t, poly *a, term *b) {
   dim_monomial_split(t, b->monomial, shared, &unused, &b->monomial);
 }
 
+dim dim_cancel(dim_table *t, dim d) {
+  poly p, smaller;
+  poly_open(t, d, &p);
+  if (p.overflow || !p.n) {
+    return d;
+  }
+  term common = p.terms[0];
+  for (int i = 1; i < p.n; i++) {
+    common.factor = gcd_i64(p.terms[i].factor, common.factor);
+  }
+  cancel_symbols(t, &p, &common);
+  poly_init(&smaller);
+  for (int i = 0; i < p.n; i++) {
+    poly_add_term(t, &smaller, p.terms[i].monomial, p.terms[i].factor / common.factor);
+  }
+  return poly_close(t, &smaller);
+}
+
 /* Divides a and b by the greatest common divisor g of b's factor and the factors of a's terms, except the constant term
  * c: floor((g*x + c) / (g*y)) is floor((x + floor(c/g)) / y), and likewise with ceilings. */
 static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {

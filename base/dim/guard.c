@@ -271,8 +271,21 @@ static bool solve_term(dim_table *t, dim sum, dim term, dim *symbol, dim *equals
   return *equals != DIM_OVERFLOW;
 }
 
+static bool solve_sum(dim_table *t, dim sum, dim *symbol, dim *equals) {
+  for (dim d = sum; d != DIM_OVERFLOW; d = dim_lhs(t, d)) {
+    bool last = dim_get_kind(t, d) != DIM_ADD;
+    if (solve_term(t, sum, last ? d : dim_rhs(t, d), symbol, equals)) {
+      return true;
+    }
+    if (last) {
+      break;
+    }
+  }
+  return false;
+}
+
 /* If no side of the guard is a symbol alone, the terms of a - b are tried from the last one on: x+y = 8 gives y = 8-x.
- */
+ * Then factors are cancelled: a*n = b*n gives a = b, unless this is false at the hints, where n is 0. */
 bool dim_guard_solve(dim_table *t, const dim_guard *g, dim *symbol, dim *equals) {
   if (g->relation != DIM_EQUAL) {
     return false;
@@ -287,14 +300,10 @@ bool dim_guard_solve(dim_table *t, const dim_guard *g, dim *symbol, dim *equals)
     }
   }
   dim sum = dim_signed_sub(t, g->a, g->b);
-  for (dim d = sum; d != DIM_OVERFLOW; d = dim_lhs(t, d)) {
-    bool last = dim_get_kind(t, d) != DIM_ADD;
-    if (solve_term(t, sum, last ? d : dim_rhs(t, d), symbol, equals)) {
-      return true;
-    }
-    if (last) {
-      break;
-    }
+  int64_t x, y;
+  if (sum == DIM_OVERFLOW || solve_sum(t, sum, symbol, equals)) {
+    return sum != DIM_OVERFLOW;
   }
-  return false;
+  return solve_sum(t, dim_cancel(t, sum), symbol, equals) && dim_hint(t, *symbol, &x) && dim_hint(t, *equals, &y) &&
+         x == y;
 }

@@ -146,6 +146,9 @@ START_TEST(equations_are_solved) {
       {"past+seq", "total+1", "total", "past+seq-1"},
       {"2*seq", "3*past", "", ""},
       {"seq*seq", "past*past", "", ""},
+      {"32*total*batch", "32*batch*past+32*seq*batch", "seq", "total-past"},
+      {"6*batch*past", "18*batch", "past", "3"},
+      {"seq*batch", "past*batch", "", ""}, /* false at the hints */
   };
   for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
     dim_guard g = {DIM_EQUAL, parse(cases[k][0]), parse(cases[k][1]), ""};

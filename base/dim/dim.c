@@ -435,8 +435,8 @@ static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
   if (by_term) {
     cancel_symbols(t, &p, &q.terms[0]);
     cancel_factor(t, &p, &q.terms[0], ceiling); /* for example a/(2*a*b) becomes 1/(2*b) */
-    if (p.n == 0) {
-      return 0;
+    if (poly_divide_exactly(t, &p, &q, &quotient)) {
+      return poly_close(t, &quotient); /* (4*a*b+a)/(4*a*b) has become b/b */
     }
     if (q.terms[0].monomial == 1) {
       poly_add_term(t, &p, 1, ceiling ? q.terms[0].factor - 1 : 0); /* ceil(a/b) is floor((a + b-1) / b) */

@@ -51,7 +51,7 @@ static void print_sizes(FILE *f, const opened_model *m, arena *a) {
   const session_program *general = session_generals(m->s);
   const char *assumed = general ? "" : cli_assumed_sizes(m->s, &m->inputs, a);
   for (; general; general = general->next) {
-    fprintf(f, "%-18sone program for all sizes\n", "sizes");
+    size_write_heading(f, 17, "program", general->program);
     size_write_lines(f, 0, 17, general->program);
   }
   if (m->reason) {

@@ -197,7 +197,7 @@ static void print_report(const cli_args *args, const compiler_object *o, const r
                          arena *a) {
   const rt_program *p = o->program;
   if (p->n_sizes) {
-    printf("%-18sone object for all sizes\n", "sizes");
+    size_write_heading(stdout, 17, "object", p);
     size_write_lines(stdout, 0, 17, p);
   } else if (p->n_definitions) {
     printf("%-18s%s\n", "sizes", size_why_static(a, p));

@@ -70,7 +70,7 @@ static void print_groups(const cli_args *args, const char *what, const char *of,
 /* Prints which sizes the programs for all sizes serve, and how long it takes to bind one. */
 static void print_generals(const run_profile *p) {
   for (const session_program *g = p->generals; g; g = g->next) {
-    printf("%-18sone program for all sizes\n", "sizes");
+    size_write_heading(stdout, 17, "program", g->program);
     size_write_lines(stdout, 0, 17, g->program);
   }
   if (p->exact_reason) {

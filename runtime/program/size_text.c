@@ -74,6 +74,20 @@ static void begin_line(FILE *f, int indent, int width, const char *what) {
   fprintf(f, "%*s%-*s ", indent, "", width, what);
 }
 
+void size_write_heading(FILE *f, int width, const char *what, const rt_program *p) {
+  const char *separator = " but ";
+  begin_line(f, 0, width, "sizes");
+  fprintf(f, "one %s for all sizes", what);
+  for (uint32_t k = 0; k < p->n_definitions; k++) {
+    const rt_definition *d = &p->definitions[k];
+    if (size_is_pin(d)) {
+      fprintf(f, "%s%s = %s", separator, d->symbol, d->equals);
+      separator = ", ";
+    }
+  }
+  fputs("\n", f);
+}
+
 void size_write_lines(FILE *f, int indent, int width, const rt_program *p) {
   for (uint32_t k = 0; k < p->n_sizes; k++) {
     if (size_is_symbol(p, k)) {

@@ -169,7 +169,7 @@ def test_pinned(work):
     numbers = w.tensor(FLOAT, [64], bytes(4 * 64), "numbers")
     only = "the model is for one set of sizes only: n = 64 (plus"
     rows = [(["n"], [], only, True), (["n"], ["--dim", "n=1..64"], only, False), (["n"], ["--dim", "n=64"], "kernels", True),
-            (["m", "n"], [], "n = 64: plus", True), (["m", "n"], ["--dim", "n=1..64"], "no object serves the whole range of n: n = 64 (plus", False),
+            (["m", "n"], [], "for all sizes but n = 64\nsymbol            m: x[0]\npin               n = 64: plus", True), (["m", "n"], ["--dim", "n=1..64"], "no object serves the whole range of n: n = 64 (plus", False),
             (["m", "n"], ["--dim", "m=1..9"], "guard             m <= 9", True)]
     for dims, more, text, is_written in rows:
         plus = w.node("Add", ["x", "numbers"], ["y"], w.field(3, "plus"))

@@ -53,11 +53,12 @@ struct dim_table {
   str_map numbers;                    /* for a name, the largest number that was appended to it, cast to a pointer */
   dim_guard *guards;
   uint32_t n_guards, cap_guards;
-  const char *source;     /* the source of the guards that are added next (dim_set_source) */
-  const char *unanswered; /* see dim_unanswered */
-  bool decides_extremes;  /* see dim_decide_extremes */
-  bool has_extremes;      /* dim_smaller or dim_larger has made an expression */
-  bool pinned_extreme;    /* an expression with a minimum or maximum was pinned */
+  const char *source;         /* the source of the guards that are added next (dim_set_source) */
+  const char *unanswered;     /* see dim_unanswered */
+  bool forgoes_special_cases; /* see dim_forgo_special_cases */
+  bool decides_extremes;      /* see dim_decide_extremes */
+  bool has_extremes;          /* dim_smaller or dim_larger has made an expression */
+  bool pinned_extreme;        /* an expression with a minimum or maximum was pinned */
 };
 
 /* Returns the node of an expression; d must not be a constant. */

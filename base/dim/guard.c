@@ -170,8 +170,11 @@ bool dim_equal(dim_table *t, dim a, dim b) {
 
 bool dim_happens_equal(dim_table *t, dim a, dim b) {
   int64_t x, y;
-  return dim_known_equal(t, a, b) || (dim_hint(t, a, &x) && dim_hint(t, b, &y) && x == y && dim_equal(t, a, b));
+  return dim_known_equal(t, a, b) ||
+         (!t->forgoes_special_cases && dim_hint(t, a, &x) && dim_hint(t, b, &y) && x == y && dim_equal(t, a, b));
 }
+
+void dim_forgo_special_cases(dim_table *t) { t->forgoes_special_cases = true; }
 
 bool dim_known_at_most(dim_table *t, dim a, dim b) {
   int64_t difference;

@@ -46,8 +46,9 @@ void dim_set_source(dim_table *t, const char *source);
 bool dim_equal(dim_table *t, dim a, dim b);
 bool dim_at_most(dim_table *t, dim a, dim b);
 /* Like dim_equal, but adds no guard if the answer is false.  For a special case, if what is done in the general case is
- * right for equal sizes too. */
+ * right for equal sizes too.  After dim_forgo_special_cases, the answer is true only if it is so for all sizes. */
 bool dim_happens_equal(dim_table *t, dim a, dim b);
+void dim_forgo_special_cases(dim_table *t);
 /* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
  * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if an expression cannot be evaluated at the
  * hints, since a number is too large or a divisor is not positive (dim_evaluate).  Then the answer was false and no

@@ -68,6 +68,9 @@ typedef struct onnx_import_options {
   /* If not NULL, dimensions that the model leaves open stay symbols, or become the expressions to which this list
    * defines them to be equal (symbolic.h).  The sizes that the other options give are then hints. */
   const onnx_definitions *symbols;
+  /* With `symbols`: whether the module is to serve as many sizes as possible.  Otherwise it may be made for a special
+   * case to which the hints belong, such as an image that is enlarged by an integer, and have a guard. */
+  bool alone;
   /* If not NULL, set to why the first node that is deferred or host-interpreted is not a part of the module; NULL if
    * there is none. */
   const char **deferred;

@@ -368,6 +368,9 @@ static status import_symbolic(arena *a, const onnx_model *m, const onnx_import_o
     if (decide) {
       dim_decide_extremes(f->dims);
     }
+    if (options->alone) {
+      dim_forgo_special_cases(f->dims);
+    }
     status failed = onnx_import_frame(a, f, &o, out, complete);
     if (try_again(a, f->dims, failed, definitions, &decide)) {
       status_free(failed);

@@ -101,6 +101,7 @@ onnx_import_options compiler_import_options(arena *a, const compile_request *r) 
                                .ranges = r->ranges,
                                .n_ranges = r->n_ranges,
                                .open_dim = r->open_dim,
+                               .alone = r->alone,
                                .unchecked = r->options.unchecked,
                                .eval = ref_fold};
 }

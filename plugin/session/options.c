@@ -70,6 +70,7 @@ void session_put_options(rt_writer *w, const session_options *s) {
 
 void session_put_dims(rt_writer *w, const session_options *s) {
   rt_put_i64(w, s->open_dim);
+  rt_put_i64(w, s->keep_open);
   rt_put_i64(w, s->n_dims);
   for (uint32_t k = 0; k < s->n_dims; k++) {
     rt_put_text(w, s->dims[k].name);

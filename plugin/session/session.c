@@ -76,6 +76,7 @@ compile_request session_request(const session *s, const session_inputs *inputs) 
                            .inputs = inputs->shapes,
                            .values = inputs->values,
                            .open_dim = s->options.open_dim,
+                           .alone = s->options.keep_open || s->options.n_ranges,
                            .assumed = s->assumed,
                            .carried = s->carried,
                            .n_carried = s->n_carried};

@@ -87,9 +87,9 @@ START_TEST(sizes_of_a_deep_network_are_not_pinned) {
   for (int k = 0; k < 3; k++) {
     onnx_input_shape at = picture(sizes[k][0], sizes[k][1]);
     if (k == 0) {
-      ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+      ASSERT_OK(import_model(m, &at, 1, &d, false, &general, &complete));
     }
-    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(import_model(m, &at, 1, NULL, false, &exact, &complete));
     ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
     ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
   }
@@ -119,9 +119,9 @@ START_TEST(a_model_has_a_dimension_called_like_a_multiple) {
   for (int k = 0; k < 3; k++) {
     onnx_input_shape at[] = {picture(sizes[k][0], sizes[k][1]), vector("z", DTYPE_F32, sizes[k][2])};
     if (k == 0) {
-      ASSERT_OK(import_model(m, at, 2, &d, &general, &complete));
+      ASSERT_OK(import_model(m, at, 2, &d, false, &general, &complete));
     }
-    ASSERT_OK(import_model(m, at, 2, NULL, &exact, &complete));
+    ASSERT_OK(import_model(m, at, 2, NULL, false, &exact, &complete));
     ASSERT_OK(hlo_bind(memory, general, (shape[]){at[0].shape, at[1].shape}, &bound));
     ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
   }
@@ -143,7 +143,7 @@ START_TEST(a_model_has_a_dimension_called_like_an_element) {
   onnx_input_shape at[] = {vector("x", DTYPE_F32, 1), vector("size", DTYPE_S64, 1), vector("z", DTYPE_F32, 5)};
   at[1].value = &content;
   at[1].use = ONNX_CONTENT_SYMBOLS;
-  ASSERT_OK(import_model(m, at, 3, &d, &general, &complete));
+  ASSERT_OK(import_model(m, at, 3, &d, false, &general, &complete));
   for (int k = 0; k < 3; k++) {
     shape told = onnx_told_shape(7 + k), z = shape_make(DTYPE_F32, 1, (dim[]){sizes[k]});
     ASSERT_OK(hlo_bind(memory, general, (shape[]){at[0].shape, at[1].shape, z, told}, &bound));
@@ -169,10 +169,10 @@ START_TEST(many_taps_take_any_batch) {
   hlo_module *general, *exact, *bound;
   bool complete;
   onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 4, (dim[]){2, 3, 16, 16})};
-  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  ASSERT_OK(import_model(m, &at, 1, &d, false, &general, &complete));
   ck_assert_uint_eq(d.n, 0);
   at.shape.dims[0] = 5;
-  ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+  ASSERT_OK(import_model(m, &at, 1, NULL, false, &exact, &complete));
   ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
   ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
 }
@@ -216,10 +216,10 @@ static void check_window(int row, dim hint) {
   const char *text = windows[row].x;
   dtype type = (dtype)case_literal(memory, &text).shape.type;
   onnx_input_shape at = {.name = "x", .shape = shape_make(type, 3, (dim[]){1, 2, hint})};
-  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  ASSERT_OK(import_model(m, &at, 1, &d, false, &general, &complete));
   for (dim n = 1; n < 11; n++) {
     at.shape.dims[2] = n;
-    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(import_model(m, &at, 1, NULL, false, &exact, &complete));
     ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
     ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
   }
@@ -263,11 +263,11 @@ START_TEST(parts_take_any_size) {
     graph_node(memory, m->graph, parts[_i].then, "a,v", "y");
   }
   onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 2, (dim[]){2, 60})};
-  ASSERT_OK(import_model(m, &at, 1, &d, &general, &complete));
+  ASSERT_OK(import_model(m, &at, 1, &d, false, &general, &complete));
   ck_assert_uint_eq(d.n, 0);
   for (dim n = parts[_i].least; n < 12; n++) {
     at.shape.dims[1] = n;
-    ASSERT_OK(import_model(m, &at, 1, NULL, &exact, &complete));
+    ASSERT_OK(import_model(m, &at, 1, NULL, false, &exact, &complete));
     ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
     ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
   }
@@ -457,8 +457,8 @@ START_TEST(sizes_are_assumed) {
   ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
   ASSERT_OK(onnx_assume_sizes(memory, model, &options, shapes));
   const onnx_input_shape at[] = {{.name = "x", .shape = shapes[0]}, {.name = "z", .shape = shapes[1]}};
-  ASSERT_OK(import_model(m, at, model->graph->n_input, NULL, &exact, &complete));
-  ASSERT_OK(import_model(m, at, model->graph->n_input, &d, &general, &complete));
+  ASSERT_OK(import_model(m, at, model->graph->n_input, NULL, false, &exact, &complete));
+  ASSERT_OK(import_model(m, at, model->graph->n_input, &d, false, &general, &complete));
   ASSERT_OK(hlo_bind(memory, general, shapes, &bound));
 }
 END_TEST

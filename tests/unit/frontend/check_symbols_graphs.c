@@ -283,6 +283,18 @@ static Onnx__ModelProto *amounts_in_pairs(void) {
   return m;
 }
 
+/* Takes every second row and column, and enlarges what is left to the shape of x, as pyramids of features do. */
+static Onnx__ModelProto *enlarged_to_another(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "starts", "s64[2]:0,0");
+  add_constant(m, "steps", "s64[2]:2,2");
+  add_constant(m, "both", "s64[2]:0,1");
+  node(m->graph, "Slice", "x,starts,dims,both,steps", "less", "");
+  node(m->graph, "Resize", "less,,,dims", "y",
+       "mode=nearest coordinate_transformation_mode=asymmetric nearest_mode=floor");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -291,40 +303,44 @@ enum { N_SIZES = 7 };
 static const int64_t sizes[N_SIZES][2] = {{6, 8}, {7, 5}, {2, 9}, {1, 4}, {3, 1}, {0, 4}, {4, 0}};
 
 /* served: for each entry of `sizes`, 1 if the module with symbols must be right for it, 0 if its guards may
- * refuse it or the model itself is not valid for it. definitions: as in check_symbols.c. */
+ * refuse it or the model itself is not valid for it. definitions: as in check_symbols.c. alone: as in
+ * onnx_import_options. */
 static const struct {
   const char *name;
   Onnx__ModelProto *(*make)(void);
   int served[N_SIZES];
   const char *definitions;
+  bool alone;
 } graphs[] = {
-    {"rows_in_a_loop", rows_in_a_loop, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"loop_that_ends", loop_that_ends, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"fewer_steps_than_rows", fewer_steps_than_rows, {1, 1, 1, 0, 1, 0, 1}, ""},
-    {"growing_state", growing_state, {1}, "x.0=6 "},
-    {"appended_rows", appended_rows, {1}, "x.0=6 "},
-    {"scan_forwards", scan_forwards, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"scan_backwards", scan_backwards, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"periodic_window", periodic_window, {1, 1, 1, 1, 1, 1, 1}, ""},
-    {"symmetric_window", symmetric_window, {1, 1, 1, 1, 1, 1, 1}, ""},
-    {"spectrogram", spectrogram, {1, 1, 1, 1, 0, 1, 0}, ""},
-    {"spectrum", spectrum, {1, 1, 0, 0, 0, 0, 0}, ""},
-    {"grid_of_centres", grid_of_centres, {1, 1, 1, 1, 1, 0, 0}, ""},
-    {"grid_of_corners", grid_of_corners, {1, 1, 1, 1, 1, 0, 0}, ""},
-    {"blocks_of_an_image", blocks_of_an_image, {1, 1, 1, 1, 0, 0, 0}, ""},
-    {"determinant", determinant, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
-    {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, ""},
-    {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, ""},
-    {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, ""},
-    {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 "},
+    {"rows_in_a_loop", rows_in_a_loop, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"loop_that_ends", loop_that_ends, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"fewer_steps_than_rows", fewer_steps_than_rows, {1, 1, 1, 0, 1, 0, 1}, "", false},
+    {"growing_state", growing_state, {1}, "x.0=6 ", false},
+    {"appended_rows", appended_rows, {1}, "x.0=6 ", false},
+    {"scan_forwards", scan_forwards, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"scan_backwards", scan_backwards, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"periodic_window", periodic_window, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"symmetric_window", symmetric_window, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"spectrogram", spectrogram, {1, 1, 1, 1, 0, 1, 0}, "", false},
+    {"spectrum", spectrum, {1, 1, 0, 0, 0, 0, 0}, "", false},
+    {"grid_of_centres", grid_of_centres, {1, 1, 1, 1, 1, 0, 0}, "", false},
+    {"grid_of_corners", grid_of_corners, {1, 1, 1, 1, 1, 0, 0}, "", false},
+    {"blocks_of_an_image", blocks_of_an_image, {1, 1, 1, 1, 0, 0, 0}, "", false},
+    {"determinant", determinant, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
+    {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
+    {"enlarged_to_another", enlarged_to_another, {1}, "x.0=2*x.0.m+0 x.1=2*x.1.m+0 ", false},
+    {"enlarged_to_another, alone", enlarged_to_another, {1, 1, 1, 1, 1, 0, 0}, "", true},
 };
 
-static status import_at(Onnx__ModelProto *m, int k, onnx_definitions *definitions, hlo_module **out) {
+static status import_at(Onnx__ModelProto *m, int k, onnx_definitions *definitions, bool alone, hlo_module **out) {
   onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 2, sizes[k])};
   bool complete;
-  TRY(import_model(m, &at, 1, definitions, out, &complete));
+  TRY(import_model(m, &at, 1, definitions, alone, out, &complete));
   CHECK_THAT(complete, STATUS_UNSUPPORTED, "sizes depend on what is computed");
   return NULL;
 }
@@ -342,7 +358,7 @@ START_TEST(graphs_are_right_at_other_sizes) {
   onnx_definitions d = {0};
   hlo_module *general, *exact, *bound;
   Onnx__ModelProto *m = graphs[_i].make();
-  status s = import_at(m, 0, &d, &general);
+  status s = import_at(m, 0, &d, graphs[_i].alone, &general);
   ck_assert_msg(!s, "%s: %s", name, status_message(s));
   ck_assert_msg(strcmp(print_definitions(&d), graphs[_i].definitions) == 0, "%s: %s", name, print_definitions(&d));
   for (int k = 0; k < N_SIZES; k++) {
@@ -351,7 +367,7 @@ START_TEST(graphs_are_right_at_other_sizes) {
     ck_assert_msg((s == NULL) == (graphs[_i].served[k] != 0), "%s, sizes %d: %s", name, k,
                   s ? status_message(s) : "they are served");
     if (!s) {
-      s = import_at(m, k, NULL, &exact);
+      s = import_at(m, k, NULL, false, &exact);
       s = s ? s : same_values(exact, bound, SAME_BITS, memory);
       ck_assert_msg(!s, "%s, sizes %d: %s", name, k, status_message(s));
     }

@@ -7,10 +7,11 @@
 
 static arena *memory;
 
-/* Imports a model for inputs of these shapes; their types and ranks are those of the graph's inputs. */
+/* Imports a model for inputs of these shapes; their types and ranks are those of the graph's inputs.  With definitions,
+ * symbols take the place of sizes; `alone` is as in onnx_import_options. */
 static inline status import_model(Onnx__ModelProto *m, const onnx_input_shape *at, size_t n,
-                                  onnx_definitions *definitions, hlo_module **out, bool *complete) {
-  onnx_import_options options = {.inputs = at, .n_inputs = n, .unchecked = true, .eval = ref_fold};
+                                  onnx_definitions *definitions, bool alone, hlo_module **out, bool *complete) {
+  onnx_import_options options = {.inputs = at, .n_inputs = n, .alone = alone, .unchecked = true, .eval = ref_fold};
   size_t size;
   uint8_t *bytes = pack(memory, m, &size);
   onnx_model *model;

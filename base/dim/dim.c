@@ -163,7 +163,7 @@ static bool complete_remainders(dim_table *t, poly *p) {
 
 /* Converts a polynomial, which it may change, to a dim.  Positive terms come first, then negative terms, then the
  * constant; but a constant comes first if it is positive and no other term is (5-n).  A negative constant becomes a
- * DIM_NEG, since it may be an intermediate result: max(2-5,0) is 0.  Functions whose result is a size call `whole`,
+ * DIM_NEG, since it may be an intermediate result: max(2-5,0) is 0.  Functions whose result is a size call dim_whole,
  * which turns a negative constant into DIM_OVERFLOW. */
 static dim poly_close(dim_table *t, poly *p) {
   (void)complete_remainders(t, p);
@@ -189,7 +189,7 @@ static dim poly_close(dim_table *t, poly *p) {
   return constant ? append_term(t, sum, constant) : sum;
 }
 
-static dim whole(const dim_table *t, dim d) {
+dim dim_whole(const dim_table *t, dim d) {
   bool negative = d < 0 && d != DIM_OVERFLOW && dim_at(t, d)->kind == DIM_NEG && dim_is_const(dim_at(t, d)->lhs);
   return negative ? DIM_OVERFLOW : d;
 }
@@ -202,15 +202,15 @@ static dim add_scaled(dim_table *t, dim a, dim b, int64_t factor) {
   return poly_close(t, &p);
 }
 
-dim dim_add(dim_table *t, dim a, dim b) { return whole(t, add_scaled(t, a, b, 1)); }
+dim dim_add(dim_table *t, dim a, dim b) { return dim_whole(t, add_scaled(t, a, b, 1)); }
 
-dim dim_sub(dim_table *t, dim a, dim b) { return whole(t, add_scaled(t, a, b, -1)); }
+dim dim_sub(dim_table *t, dim a, dim b) { return dim_whole(t, add_scaled(t, a, b, -1)); }
 
 dim dim_add_const(dim_table *t, dim a, int64_t c) {
   poly p;
   poly_open(t, a, &p);
   poly_add_term(t, &p, 1, c);
-  return whole(t, poly_close(t, &p));
+  return dim_whole(t, poly_close(t, &p));
 }
 
 static dim multiply_polynomials(dim_table *t, dim a, dim b) {
@@ -246,7 +246,7 @@ static dim multiply(dim_table *t, dim a, dim b) {
   return known->product;
 }
 
-dim dim_mul(dim_table *t, dim a, dim b) { return whole(t, multiply(t, a, b)); }
+dim dim_mul(dim_table *t, dim a, dim b) { return dim_whole(t, multiply(t, a, b)); }
 
 dim dim_signed_const(dim_table *t, int64_t c) {
   poly p;
@@ -443,12 +443,13 @@ static dim divide(dim_table *t, dim a, dim b, bool ceiling) {
       return p.overflow ? DIM_OVERFLOW : divide_by_const(t, &p, q.terms[0].factor);
     }
   }
-  return dim_intern(t, ceiling ? DIM_CEILDIV : DIM_FLOORDIV, whole(t, poly_close(t, &p)), whole(t, poly_close(t, &q)));
+  return dim_intern(t, ceiling ? DIM_CEILDIV : DIM_FLOORDIV, dim_whole(t, poly_close(t, &p)),
+                    dim_whole(t, poly_close(t, &q)));
 }
 
-dim dim_floordiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, false)); }
+dim dim_floordiv(dim_table *t, dim a, dim b) { return dim_whole(t, divide(t, a, b, false)); }
 
-dim dim_ceildiv(dim_table *t, dim a, dim b) { return whole(t, divide(t, a, b, true)); }
+dim dim_ceildiv(dim_table *t, dim a, dim b) { return dim_whole(t, divide(t, a, b, true)); }
 
 /* Replaces remainders by multiples of b, which do not change a remainder by b: (4 - h%4) % 4 is (4-h) % 4. */
 static void open_remainders(dim_table *t, poly *p, int64_t b) {
@@ -485,7 +486,7 @@ dim dim_mod(dim_table *t, dim a, dim b) {
     a = poly_close(t, &rest);
     return dim_is_const(a) ? a : dim_intern(t, DIM_MOD, a, b);
   }
-  return dim_intern(t, DIM_MOD, whole(t, a), whole(t, b));
+  return dim_intern(t, DIM_MOD, dim_whole(t, a), dim_whole(t, b));
 }
 
 /* --- substitution --- */
@@ -540,7 +541,7 @@ static dim substitute(dim_table *t, dim d, dim (*value)(void *, dim), void *data
 }
 
 dim dim_substitute(dim_table *t, dim d, dim (*value)(void *data, dim symbol), void *data) {
-  return d == DIM_OVERFLOW ? d : whole(t, substitute(t, d, value, data));
+  return d == DIM_OVERFLOW ? d : dim_whole(t, substitute(t, d, value, data));
 }
 
 static dim add_symbol(void *data, dim symbol) {

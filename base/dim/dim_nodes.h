@@ -72,6 +72,8 @@ static inline int64_t dim_floor_quotient(int64_t a, int64_t b) { return a / b - 
 
 /* Returns the node with this kind and these operands, without simplifying. */
 dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);
+/* Returns d, or DIM_OVERFLOW if it is a negative constant, which no size is. */
+dim dim_whole(const dim_table *t, dim d);
 /* Returns the maximum (DIM_MAX_OF) or the minimum (DIM_MIN_OF) of two signed numbers. */
 dim dim_extreme(dim_table *t, dim_kind kind, dim a, dim b);
 /* Divides the signed number d by the factors that all its terms have in common: 6*a*n - 6*b*n becomes a-b. */

@@ -82,14 +82,9 @@ dim dim_extreme(dim_table *t, dim_kind kind, dim a, dim b) {
   return all;
 }
 
-static dim whole(dim_table *t, dim d) {
-  int64_t value;
-  return dim_signed_value(t, d, &value) && value < 0 ? DIM_OVERFLOW : d;
-}
+dim dim_max(dim_table *t, dim a, dim b) { return dim_whole(t, dim_extreme(t, DIM_MAX_OF, a, b)); }
 
-dim dim_max(dim_table *t, dim a, dim b) { return whole(t, dim_extreme(t, DIM_MAX_OF, a, b)); }
-
-dim dim_min(dim_table *t, dim a, dim b) { return whole(t, dim_extreme(t, DIM_MIN_OF, a, b)); }
+dim dim_min(dim_table *t, dim a, dim b) { return dim_whole(t, dim_extreme(t, DIM_MIN_OF, a, b)); }
 
 void dim_decide_extremes(dim_table *t) { t->decides_extremes = true; }
 

@@ -318,12 +318,7 @@ static bool roots_read_in_place(const hlo_computation *c, const hlo_instr *v) {
 
 /* Returns true if v is a parameter of the fusion's body, or a reshape of one, so that it can be read as it is in
  * memory. */
-static bool is_plain(hlo_value v) {
-  while (v.def->op == HLO_RESHAPE) {
-    v = v.def->operands[0];
-  }
-  return v.def->op == HLO_PARAMETER;
-}
+static bool is_plain(hlo_value v) { return hlo_before_reshapes(v).def->op == HLO_PARAMETER; }
 
 const hlo_instr *emit_contraction_of(const hlo_instr *i) {
   const hlo_instr *found = NULL;

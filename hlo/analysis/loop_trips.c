@@ -11,9 +11,7 @@ static bool is_parameter(hlo_value v, uint32_t k) {
 /* Returns true if v has one element that is a constant or a size, and sets *out to it. */
 static bool is_known(hlo_value v, dim *out) {
   dim elements[HLO_MAX_SIZES];
-  while (v.def->op == HLO_RESHAPE) {
-    v = v.def->operands[0];
-  }
+  v = hlo_before_reshapes(v);
   if (hlo_sizes_of(v, elements) != 1 || !dtype_is_int(hlo_type(v))) {
     return false;
   }

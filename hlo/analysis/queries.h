@@ -34,6 +34,13 @@ bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
  * and q is u8. */
 bool hlo_is_lookup(const hlo_instr *gather);
 
+/* Returns the value of which v is a reshape, or a reshape of a reshape and so on; v itself if it is none. */
+static inline hlo_value hlo_before_reshapes(hlo_value v) {
+  while (v.def->op == HLO_RESHAPE) {
+    v = v.def->operands[0];
+  }
+  return v;
+}
 /* Returns true if all elements of v are equal and known, and sets *scalar to the element as a literal of rank
  * 0.  The elements of constants of more than 2^16 bytes are not compared; it returns false for them. */
 bool hlo_splat_of(hlo_value v, literal *scalar);

@@ -3,24 +3,17 @@
 
 #include "hlo/analysis/queries.h"
 
-static hlo_value before_reshapes(hlo_value v) {
-  while (v.def->op == HLO_RESHAPE) {
-    v = v.def->operands[0];
-  }
-  return v;
-}
-
 /* If v repeats one value for each row, returns the instruction that computes these values; otherwise NULL. */
 static const hlo_instr *repeated(const hlo_row_space *s, hlo_value v) {
-  v = before_reshapes(v);
+  v = hlo_before_reshapes(v);
   bool repeats = v.def->op == HLO_BROADCAST && hlo_broadcasts_rows(s, v.def);
-  return repeats ? before_reshapes(v.def->operands[0]).def : NULL;
+  return repeats ? hlo_before_reshapes(v.def->operands[0]).def : NULL;
 }
 
 /* Returns true if i reduces the rows of `full` with the reducer `how`. */
 static bool reduces(const hlo_row_space *s, const hlo_instr *i, hlo_reducer how, hlo_value full) {
   return i && i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == how && hlo_reduces_rows(s, i) &&
-         hlo_value_equal(before_reshapes(i->operands[0]), before_reshapes(full));
+         hlo_value_equal(hlo_before_reshapes(i->operands[0]), hlo_before_reshapes(full));
 }
 
 const hlo_instr *hlo_maximum_subtracted(const hlo_row_space *s, const hlo_instr *i) {
@@ -29,12 +22,12 @@ const hlo_instr *hlo_maximum_subtracted(const hlo_row_space *s, const hlo_instr 
 }
 
 bool hlo_is_softmax_exponential(const hlo_row_space *s, const hlo_instr *i) {
-  return i->op == HLO_EXP && hlo_maximum_subtracted(s, before_reshapes(i->operands[0]).def);
+  return i->op == HLO_EXP && hlo_maximum_subtracted(s, hlo_before_reshapes(i->operands[0]).def);
 }
 
 static bool is_sum_of_exponentials(const hlo_row_space *s, const hlo_instr *i) {
   return i && i->op == HLO_REDUCE && reduces(s, i, HLO_REDUCE_ADD, i->operands[0]) &&
-         hlo_is_softmax_exponential(s, before_reshapes(i->operands[0]).def);
+         hlo_is_softmax_exponential(s, hlo_before_reshapes(i->operands[0]).def);
 }
 
 bool hlo_is_softmax_quotient(const hlo_row_space *s, const hlo_instr *i) {
@@ -45,10 +38,10 @@ bool hlo_is_softmax_quotient(const hlo_row_space *s, const hlo_instr *i) {
 /* Returns true if i is (x - m) - log s, where `shifted` is x - m. */
 static bool is_logarithm(const hlo_row_space *s, const hlo_instr *i, const hlo_instr *shifted) {
   const hlo_instr *log =
-      i->op == HLO_SUB && before_reshapes(i->operands[0]).def == shifted ? repeated(s, i->operands[1]) : NULL;
-  const hlo_instr *sum = log && log->op == HLO_LOG ? before_reshapes(log->operands[0]).def : NULL;
+      i->op == HLO_SUB && hlo_before_reshapes(i->operands[0]).def == shifted ? repeated(s, i->operands[1]) : NULL;
+  const hlo_instr *sum = log && log->op == HLO_LOG ? hlo_before_reshapes(log->operands[0]).def : NULL;
   return is_sum_of_exponentials(s, sum) &&
-         before_reshapes(before_reshapes(sum->operands[0]).def->operands[0]).def == shifted;
+         hlo_before_reshapes(hlo_before_reshapes(sum->operands[0]).def->operands[0]).def == shifted;
 }
 
 typedef struct user_check {

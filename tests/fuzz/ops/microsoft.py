@@ -10,6 +10,10 @@ from values import draw_array
 
 
 def ours(names, **more):
+    """Registers a generator as @operators does.  The ulps that are given here say how many roundings the operator makes between its
+    inputs and its result, beyond which no difference is allowed: 4 for a sum or product with one factor, the usual 8 for a function
+    or for a sum behind a function, and 16 for a norm or a product of two such functions, whose steps are a mean, a root, a quotient
+    and one or two factors.  The standard's norms have 64."""
     return operators(" ".join(f"{MICROSOFT}.{name}" for name in names.split()), **more)
 
 

@@ -359,17 +359,26 @@ static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks,
   return ceil_div(blocks, steps); /* so that all steps have about the same size */
 }
 
-/* Returns how many cache lines of the next panels to prefetch at a time, or 0.  B usually comes from memory, and a
- * product with few rows would wait for it. */
-static int64_t choose_fetch(const emit_product *p, int64_t rows, int64_t cache_bytes) {
-  /* Memory brings an element of B in the time of about 100 multiplications, so with more rows than this, B comes in
-   * less than a tenth of the time of the product. */
-  enum { FEW_ROWS = 1024 };
-  int64_t b = p->columns * emit_product_sums(NULL, p) * (int64_t)dtype_bytes((dtype)p->type);
+/* Chooses what blocks prefetch (fetch_lines and fetch_ahead).  B usually comes from memory, and a product with few rows
+ * would wait for it.  Hardware prefetchers lose the streams of a wide block at the end of each page: with fetch_ahead,
+ * eight streams bring as many bytes a second as one. */
+static void choose_fetch(dim_table *t, emit_product *p, int64_t rows, int64_t cache_bytes) {
+  /* Memory brings an element of B in the time of about 100 multiplications, so with more rows than FEW_ROWS, B comes in
+   * less than a tenth of the time of the product.  AHEAD and LINE are in bytes; half and twice of AHEAD were no faster,
+   * and vectors of half a line gained nothing. */
+  enum { FEW_ROWS = 1024, AHEAD = 1024, LINE = 64 };
+  p->fetch_lines = p->fetch_ahead = 0;
+  if (!dim_is_const(emit_product_sums(t, p)) || p->packing == EMIT_B_PLAIN || p->quantized_type || rows > FEW_ROWS) {
+    return;
+  }
+  int64_t bytes = (int64_t)dtype_bytes((dtype)p->type), b = p->columns * emit_product_sums(t, p) * bytes;
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
-  bool pays =
-      p->packing != EMIT_B_PLAIN && !p->quantized_type && rows <= FEW_ROWS && p->row_blocks > 1 && b > cache_bytes / 4;
-  return pays ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
+  if (b <= cache_bytes / 4) {
+    return;
+  }
+  p->fetch_ahead = rows == 1 && p->lanes * bytes >= LINE ? AHEAD : 0;
+  p->fetch_lines =
+      p->row_blocks > 1 ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
 
 /* Returns true if the extents of C are constants; the number of products in a sum need not be one. */
@@ -408,7 +417,7 @@ static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *
     *cut = ceil_div(*cut, 2);
   }
   p->rows_first = weights_larger;
-  p->fetch_lines = dim_is_const(emit_product_sums(t, p)) ? choose_fetch(p, rows, options->cache_bytes) : 0;
+  choose_fetch(t, p, rows, options->cache_bytes);
 }
 
 /* Returns the estimated nanoseconds in which `rows` rows are multiplied by n elements of B: those of the

@@ -98,6 +98,9 @@ typedef struct emit_product {
   /* emit_fetch.lines of gemm.h for prefetching the next panels of B while a block is multiplied; 0 means no
    * prefetching. */
   int64_t fetch_lines;
+  /* How many bytes ahead of the elements that are multiplied a product of one row prefetches its panels
+   * (emit_gemm.ahead), since it has no other rows that could prefetch the next ones; 0 means no prefetching. */
+  int64_t fetch_ahead;
   int64_t dynamic_m; /* whether the number of rows is an argument (emit_product_dynamic_m) */
 } emit_product;
 

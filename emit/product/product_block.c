@@ -268,6 +268,8 @@ static emit_gemm block_at(const emit_product_kernel *k, const emit_product_place
       .dot = (dtype)p->dot,
       .dot_flips = p->dot_offset != 0,
       .fetch = b->fetch,
+      .ahead = p->fetch_ahead ? emit_i64(k->w.e.w, p->fetch_ahead / (int64_t)dtype_bytes(k->type)) : NULL,
+      .n_ahead = b->vectors,
   };
 }
 

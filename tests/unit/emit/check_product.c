@@ -31,6 +31,8 @@ static const emit_case cases[] = {
     {"f32[37,29]", "f32[67,37]", "lhs_batch=[], rhs_batch=[], lhs_contract=[0], rhs_contract=[1]", "f32[29,67]", NULL,
      NULL, 1e-6},
     {"f32[1,300]", "f32[300,130]", DOT, "f32[1,130]", NULL, NULL, 2e-6},
+    /* a row whose weights are prefetched, since they are larger than a quarter of the cache */
+    {"f32[1,1100]", "f32[1100,259]", DOT, "f32[1,259]", BIAS("f32[1,259]", 1), "f32[259]", 4e-6},
     {"f32[40,21]", "f32[21,1]", DOT, "f32[40,1]", NULL, NULL, 1e-6},
     {"f32[3,200]", "f32[200,259]", DOT, "f32[3,259]", BIAS("f32[3,259]", 1), "f32[259]", 2e-6},
     {"f32[17,24]", "f32[24,50]", DOT, "f32[17,50]", BIAS("f32[17,50]", 0), "f32[17]", 1e-6},

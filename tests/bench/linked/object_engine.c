@@ -1,6 +1,6 @@
 /* object_engine.c - an object of onnx-xla (net.h, net.o), linked to the client.  bench_sizes.h, which objects.py
  * writes, has the sizes of its open dimensions.  One of them may be `past`, the number of rows that have been carried
- * so far. */
+ * so far; GROWS is 1 then, and otherwise 0. */
 #define ONNX_XLA_POOL
 #include "net.h"
 
@@ -45,11 +45,11 @@ static void set_inputs(int n, tensor *inputs) {
   }
 }
 
-/* The object itself carries its outputs, but must be told how many rows there are. */
+/* The object itself carries its outputs, but must be told how many rows there are if they grow. */
 static void carry(int output, const char *input) {
   (void)output;
   (void)input;
-  past = bound_past + 1;
+  past = bound_past + GROWS;
 }
 
 static void load(const char *library, const char *weights, int threads, int n, tensor *inputs) {

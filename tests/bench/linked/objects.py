@@ -121,7 +121,8 @@ def write_object(case, folder, *options):
     """Writes net.o, net.h and the sizes with which the client binds it."""
     call(compile_command(case, os.path.join(folder, "net.o"), "--prefix", "net", *options))
     with open(os.path.join(folder, "bench_sizes.h"), "w") as f:
-        f.write(f"#define BIND(n, memory) net_bind(n, memory{case.bind})\n#define MOST_BYTES net_arena_bytes({case.most})\n")
+        f.write(f"#define BIND(n, memory) net_bind(n, memory{case.bind})\n#define MOST_BYTES net_arena_bytes({case.most})\n"
+                f"#define GROWS {int('past' in case.bind)}\n")
 
 
 def link(folder, name, sources, *options):

@@ -21,6 +21,8 @@ typedef struct cpu_problem_options {
   uint32_t threads;     /* the number of threads for which work is divided (lower_shares_of), at least 1 */
   rt_numerics numerics; /* the member `deterministic` is not used here */
   bool own_kernels;     /* as in rt_compile_options: no library is called */
+  /* The bytes of all constants of the module: what a run reads, and so what the next run finds in caches or not. */
+  uint64_t constant_bytes;
 } cpu_problem_options;
 
 /* One contraction that is to be computed. */

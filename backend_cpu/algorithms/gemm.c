@@ -14,6 +14,15 @@ enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves t
 
 static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
+/* Returns true if a run reads the weights from memory: no loop is around the product whose next iteration would find
+ * them in a cache, and all weights together are larger than a core's share of caches usually is, so that the next run
+ * does not find them there, either. */
+static bool weights_in_memory(const cpu_problem *p) {
+  const uint64_t caches = 16 << 20;
+  const hlo_computation *c = p->instr->parent;
+  return c == c->module->entry && p->options.constant_bytes > caches;
+}
+
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   emit_product_options options = {.rows = (int)v->v[ROWS],
                                   .vectors = (int)v->v[VECTORS],
@@ -21,6 +30,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
                                   .threads = p->options.threads,
                                   .cache_bytes = p->options.target->l2_bytes,
                                   .constant_weights = p->constant_weights,
+                                  .from_memory = weights_in_memory(p),
                                   /* a ladder's kernel is little code for LLVM if the functions that it calls are
                                    * precompiled */
                                   .ladder = p->options.target->functions != NULL};

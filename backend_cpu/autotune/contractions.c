@@ -34,21 +34,10 @@ static uint64_t last_cache_bytes(uint64_t told) {
   return told < most ? told : most;
 }
 
-static uint64_t constant_bytes(const hlo_module *m) {
-  uint64_t n = 0;
-  for (uint32_t k = 0; k < m->n_computations; k++) {
-    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
-      n += i->op == HLO_CONSTANT ? (uint64_t)shape_bytes(&i->shapes[0]) : 0;
-    }
-  }
-  return n;
-}
-
 /* Returns the total size of the copies of weights that trials read in turn, so that weights come from the same level of
  * the memory hierarchy as when the whole module runs. 0 means that one copy is enough. */
-static uint64_t weights_span(const hlo_module *m) {
+static uint64_t weights_span(uint64_t constants) {
   uint64_t near = machine_cache_bytes(2), far = last_cache_bytes(machine_cache_bytes(3));
-  uint64_t constants = constant_bytes(m);
   return constants <= near ? 0 : constants <= far / 2 ? 2 * near : 4 * far;
 }
 
@@ -178,7 +167,7 @@ static status build(void *data, arena *shared, const autotune_problem *p, const 
 cpu_tunables *cpu_tunables_create(arena *a, const hlo_module *m, const cpu_problem_options *options,
                                   autotune_backend *out) {
   cpu_tunables *t = ARENA_NEW(a, cpu_tunables);
-  *t = (cpu_tunables){.arena = a, .options = options, .weights_span = weights_span(m)};
+  *t = (cpu_tunables){.arena = a, .options = options, .weights_span = weights_span(options->constant_bytes)};
   *out = (autotune_backend){.data = t,
                             .machine = machine_hash(t),
                             .threads = options->threads,

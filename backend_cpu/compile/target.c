@@ -86,10 +86,21 @@ static status begin(const rt_compile_options *o, const char *phase, const hlo_mo
   return o->dump ? o->dump(o->dump_data, phase, m) : NULL;
 }
 
+static uint64_t constant_bytes(const hlo_module *m) {
+  uint64_t n = 0;
+  for (uint32_t k = 0; k < m->n_computations; k++) {
+    for (const hlo_instr *i = m->computations[k]->first; i; i = i->next) {
+      n += i->op == HLO_CONSTANT ? (uint64_t)shape_bytes(&i->shapes[0]) : 0;
+    }
+  }
+  return n;
+}
+
 static status assign_kernels(void *data, hlo_module *m) {
   preparation *p = data;
   double start = clock_seconds();
   TRY(begin(p->asked.options, "tuning", m));
+  p->problems.constant_bytes = constant_bytes(m);
   TRY(cpu_assign_kernels(p->arena, m, p->asked.options, &p->problems, &p->plans, p->report));
   p->report->seconds_tuning = clock_seconds() - start;
   return NULL;

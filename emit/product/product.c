@@ -361,8 +361,9 @@ static int64_t rows_of_step(dim_table *t, const emit_product *p, int64_t blocks,
 
 /* Chooses what blocks prefetch (fetch_lines and fetch_ahead).  B usually comes from memory, and a product with few rows
  * would wait for it.  Hardware prefetchers lose the streams of a wide block at the end of each page: with fetch_ahead,
- * eight streams bring as many bytes a second as one. */
-static void choose_fetch(dim_table *t, emit_product *p, int64_t rows, int64_t cache_bytes) {
+ * eight streams bring as many bytes a second from memory as one.  From the last-level cache they bring a quarter less
+ * with it. */
+static void choose_fetch(dim_table *t, emit_product *p, int64_t rows, const emit_product_options *options) {
   /* Memory brings an element of B in the time of about 100 multiplications, so with more rows than FEW_ROWS, B comes in
    * less than a tenth of the time of the product.  AHEAD and LINE are in bytes; half and twice of AHEAD were no faster,
    * and vectors of half a line gained nothing. */
@@ -373,10 +374,10 @@ static void choose_fetch(dim_table *t, emit_product *p, int64_t rows, int64_t ca
   }
   int64_t bytes = (int64_t)dtype_bytes((dtype)p->type), b = p->columns * emit_product_sums(t, p) * bytes;
   emit_gemm_tile tile = {(int)p->tile_rows, (int)p->tile_vectors, (int)p->lanes};
-  if (b <= cache_bytes / 4) {
+  if (b <= options->cache_bytes / 4) {
     return;
   }
-  p->fetch_ahead = rows == 1 && p->lanes * bytes >= LINE ? AHEAD : 0;
+  p->fetch_ahead = options->from_memory && rows == 1 && p->lanes * bytes >= LINE ? AHEAD : 0;
   p->fetch_lines =
       p->row_blocks > 1 ? emit_gemm_lines(&tile, (dtype)p->type, (int)min_i64(p->row_blocks, INT32_MAX)) : 0;
 }
@@ -417,7 +418,7 @@ static void cut_grid(dim_table *t, emit_product *p, const emit_product_options *
     *cut = ceil_div(*cut, 2);
   }
   p->rows_first = weights_larger;
-  choose_fetch(t, p, rows, options->cache_bytes);
+  choose_fetch(t, p, rows, options);
 }
 
 /* Returns the estimated nanoseconds in which `rows` rows are multiplied by n elements of B: those of the

@@ -125,14 +125,14 @@ bool emit_add_level(dim_table *t, int64_t *n, emit_level *levels, emit_level l, 
 
 /* The arguments of emit_product_choose.  rows, vectors and lanes are the size of a block; 0 means the size that
  * emit_gemm_fit finds best and, for lanes, the target's vector width.  cache_bytes is the size of a core's second-level
- * cache.  `ladder` asks for a ladder where the number of rows is a constant, too; this is done only if B fits that
- * cache, since a B that comes from memory is read faster by blocks that prefetch their panels, which those of a ladder
- * do not. */
+ * cache.  `from_memory` says that no cache holds B when the product begins.  `ladder` asks for a ladder where the
+ * number of rows is a constant, too; this is done only if B fits that cache, since a B that comes from memory is read
+ * faster by blocks that prefetch their panels, which those of a ladder do not. */
 typedef struct emit_product_options {
   int rows, vectors, lanes;
   uint32_t threads;
   int64_t cache_bytes;
-  bool constant_weights, ladder;
+  bool constant_weights, from_memory, ladder;
 } emit_product_options;
 /* Chooses the members of *p from `lanes` on.  Where sizes are not constants, the choice depends on their hints
  * (base/dim/guard.h), and the kernel is right, but perhaps slower, for other sizes, too. */

@@ -119,7 +119,7 @@ START_TEST(all_forms) {
   for (size_t k = 0; k < N_CASES; k++) {
     for (int form = 0; form < 4; form++) {
       emit_product_options options = {
-          .threads = 2, .cache_bytes = 1 << 20, .constant_weights = form & 1, .ladder = form >> 1};
+          .threads = 2, .cache_bytes = 1 << 20, .constant_weights = form & 1, .from_memory = true, .ladder = form >> 1};
       check_case(&cases[k], &emit_machines[_i], options);
       reset();
     }

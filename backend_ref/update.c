@@ -74,7 +74,24 @@ static int64_t window_at(const scatter *s, const literal *indices, const int64_t
   return ref_offset(s->x->rank, s->strides, start);
 }
 
-/* Applies the updates element by element in row-major order, which decides the result where windows overlap. */
+/* The order in which updates are applied, which decides the result where windows overlap: one window after the other,
+ * each in row-major order. */
+typedef struct update_order {
+  int rank, dims[SHAPE_MAX_RANK];  /* the dimensions of the updates, the outermost loop's first */
+  int64_t extents[SHAPE_MAX_RANK]; /* their extents, in this order */
+  int64_t at[SHAPE_MAX_RANK];      /* the index of the current update, in this order */
+} update_order;
+
+static update_order order_of(const ref_windows *w, const shape *updates) {
+  update_order o = {.rank = updates->rank};
+  memcpy(o.dims, w->batch_dim, (size_t)w->n_batch * sizeof *o.dims);
+  memcpy(o.dims + w->n_batch, w->outer_dim, (size_t)w->n_window * sizeof *o.dims);
+  for (int k = 0; k < o.rank; k++) {
+    o.extents[k] = updates->dims[o.dims[k]];
+  }
+  return o;
+}
+
 status ref_scatter(ref_call *c) {
   const shape *updates = &c->in[2].shape;
   hlo_reducer reducer = (hlo_reducer)hlo_int(c->i, HLO_ATTR_REDUCER);
@@ -85,11 +102,16 @@ status ref_scatter(ref_call *c) {
     return ref_unsupported(c->i);
   }
   char *r = copy_operand(c);
-  int64_t index[SHAPE_MAX_RANK] = {0}, k = 0, n = shape_elements(updates);
+  int64_t index[SHAPE_MAX_RANK] = {0}, strides[SHAPE_MAX_RANK], n = shape_elements(updates);
   size_t size = dtype_bytes(t);
   scatter s;
   scatter_init(&s, c);
-  for (; k < n; k++, ref_next(updates->rank, updates->dims, index)) {
+  shape_strides(updates, strides);
+  update_order o = order_of(&s.w, updates);
+  for (int64_t k = 0; k < n; k++, ref_next(o.rank, o.extents, o.at)) {
+    for (int d = 0; d < o.rank; d++) {
+      index[o.dims[d]] = o.at[d];
+    }
     TRY(ref_work(c, 8)); /* an update takes as long as 8 elements of other operations */
     int64_t at = window_at(&s, &c->in[1], index);
     if (at < 0) {
@@ -98,7 +120,8 @@ status ref_scatter(ref_call *c) {
     for (int d = 0; d < s.w.n_window; d++) {
       at += index[s.w.outer_dim[d]] * s.strides[s.w.operand_dim[d]];
     }
-    combine(t, class, kernel, r + at * (int64_t)size, (const char *)c->in[2].data + k * (int64_t)size);
+    combine(t, class, kernel, r + at * (int64_t)size,
+            (const char *)c->in[2].data + ref_offset(o.rank, strides, index) * (int64_t)size);
   }
   return NULL;
 }

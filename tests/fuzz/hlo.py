@@ -305,16 +305,12 @@ def gather(g, x):
 
 @operation
 def scatter(g, x):
-    """Replaces elements only where the dimensions of windows are the last ones, since kernels apply the updates of one index after
-    the other, which is the row-major order of the updates only then."""
     if x.rank and min(x.dims) and x.element not in ("f16", "bf16"):
         attributes, indices, _, dims = places(g, x)
         updates = g.scalar(x.element, g.between(0, 3))
         updates = g.add("broadcast", [updates], x.element, dims, dimensions=[])
         steps = updates and x.element != "pred" and g.add("iota", [], x.element, dims, dimension=0) if dims else None
-        offsets = attributes["offset_dims"]
-        in_order = offsets == list(range(len(dims) - len(offsets), len(dims)))
-        how = g.random.choice(["replace", "add", "maximum", "minimum"] if in_order else ["add", "maximum", "minimum"])
+        how = g.random.choice(["replace", "add", "maximum", "minimum"])
         if updates:
             g.add("scatter", [x, indices, steps or updates], x.element, x.dims, **attributes, reducer=how)
 

@@ -64,6 +64,7 @@ hlo_sources = \
 	hlo/passes/simplify/index.c \
 	hlo/passes/simplify/loops.c \
 	hlo/passes/simplify/move.c \
+	hlo/passes/simplify/scatter.c \
 	hlo/passes/simplify/simplify.c \
 	hlo/passes/transpose_sinking.c \
 	hlo/passes/transposed_convolution.c \

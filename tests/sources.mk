@@ -373,6 +373,7 @@ hlo_tests = \
 	tests/hlo/simplify/movement.hlo \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
+	tests/hlo/simplify/scatter.hlo \
 	tests/hlo/simplify/update.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
@@ -918,6 +919,7 @@ tests_files = \
 	tests/hlo/simplify/movement.expected \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
+	tests/hlo/simplify/scatter.expected \
 	tests/hlo/simplify/update.expected \
 	tests/hlo/test-run-hlo \
 	tests/hlo/test_target.h \

@@ -79,32 +79,92 @@ status onnx_import_gather(onnx_node *n) {
 
 /* --- one index for each element --- */
 
-/* The dimension numbers of a gather or scatter in which all dimensions but `axis` are batch dimensions of data and
- * indices. */
-typedef struct element_dims {
-  int64_t batch[SHAPE_MAX_RANK];
-  int64_t axis;
-  dim ones[SHAPE_MAX_RANK];
+/* A gather or scatter with one index for each element.  Models often expand one index for each row to all elements of
+ * the row: along the dimensions in which indices repeat in this way, the gather or scatter has windows.  All other
+ * dimensions but `axis` are batch dimensions of data and indices. */
+typedef struct element_access {
+  bool repeats[SHAPE_MAX_RANK];
+  hlo_value indices; /* without the dimensions along which they repeat */
+  int64_t axis, offset[SHAPE_MAX_RANK], batch[SHAPE_MAX_RANK], indices_batch[SHAPE_MAX_RANK];
+  dim sizes[SHAPE_MAX_RANK]; /* of a window */
   hlo_gather_dims d;
-} element_dims;
+} element_access;
 
-static void make_element_dims(int rank, int64_t axis, element_dims *e) {
-  uint32_t n = 0;
-  e->axis = axis;
-  for (int k = 0; k < rank; k++) {
-    e->ones[k] = 1;
-    if (k != axis) {
-      e->batch[n++] = k;
+/* Finds the dimensions along which indices repeat, which are a broadcast's.  If such a dimension were empty, no index
+ * would be used, so that none could be out of range; therefore it must be known not to be. */
+static void find_repeats(const onnx_node *n, int64_t axis, bool *repeats) {
+  const hlo_instr *i = n->in[1].def;
+  const shape *s = hlo_shape(n->in[1]);
+  for (int k = 0; k < s->rank; k++) {
+    repeats[k] = i->op == HLO_BROADCAST && k != axis && dim_is_const(s->dims[k]) && s->dims[k] > 0;
+  }
+  for (uint32_t k = 0; i->op == HLO_BROADCAST && k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    repeats[d] = repeats[d] && hlo_shape(i->operands[0])->dims[k] == 1;
+  }
+}
+
+/* Returns the indices without the dimensions along which they repeat. */
+static hlo_value distinct_indices(onnx_node *n, const bool *repeats) {
+  const hlo_instr *i = n->in[1].def;
+  const shape *s = hlo_shape(n->in[1]);
+  shape kept = shape_scalar((dtype)s->type);
+  int64_t number[SHAPE_MAX_RANK], along[SHAPE_MAX_RANK]; /* number: of a dimension of s in `kept` */
+  for (int k = 0; k < s->rank; k++) {
+    number[k] = kept.rank;
+    if (!repeats[k]) {
+      kept.dims[kept.rank++] = s->dims[k];
     }
   }
-  e->d = (hlo_gather_dims){.n_collapsed = 1,
+  if (kept.rank == s->rank) {
+    return n->in[1];
+  }
+  dim from[SHAPE_MAX_RANK];
+  int rank = 0;
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    if (!repeats[d]) {
+      from[rank] = hlo_shape(i->operands[0])->dims[k];
+      along[rank++] = number[d];
+    }
+  }
+  return hlo_broadcast(n->b, hlo_reshape(n->b, i->operands[0], rank, from), kept, along);
+}
+
+/* Sets the members of *e after `repeats` and `indices`; dims[rank] are the extents of what is read or written. */
+static void set_dims(int rank, const dim *dims, int64_t axis, element_access *e) {
+  e->axis = axis;
+  e->d = (hlo_gather_dims){.offset = e->offset,
+                           .n_collapsed = 1,
                            .collapsed = &e->axis,
-                           .n_batch = n,
                            .operand_batch = e->batch,
-                           .indices_batch = e->batch,
+                           .indices_batch = e->indices_batch,
                            .n_map = 1,
-                           .map = &e->axis,
-                           .index_vector_dim = rank};
+                           .map = &e->axis};
+  for (int k = 0; k < rank; k++) {
+    e->sizes[k] = e->repeats[k] ? dims[k] : 1;
+    if (e->repeats[k]) {
+      e->offset[e->d.n_offset++] = k;
+      continue;
+    }
+    if (k != axis) {
+      e->indices_batch[e->d.n_batch] = e->d.index_vector_dim;
+      e->batch[e->d.n_batch++] = k;
+    }
+    e->d.index_vector_dim++;
+  }
+}
+
+/* Sets *e; the indices are checked, and negative ones become positive. */
+static status find_element_access(onnx_node *n, int64_t axis, element_access *e) {
+  const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
+  find_repeats(n, axis, e->repeats);
+  onnx_node with_distinct = *n;
+  hlo_value in[] = {n->in[0], distinct_indices(n, e->repeats)};
+  with_distinct.in = in;
+  TRY(onnx_indices(&with_distinct, 1, "indices", s->dims[axis], &e->indices));
+  set_dims(s->rank, si->dims, axis, e);
+  return NULL;
 }
 
 /* Returns the part of data that the indices can address.  ONNX allows indices to be smaller than data in dimensions
@@ -127,14 +187,13 @@ static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
 status onnx_import_gather_elements(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   int64_t axis;
-  hlo_value part, indices;
-  element_dims e;
+  hlo_value part;
+  element_access e;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reachable(n, axis, &part));
-  TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
-  make_element_dims(s->rank, axis, &e);
+  TRY(find_element_access(n, axis, &e));
   if (!give_zeros(n, 1, &s->dims[axis], s->rank, hlo_shape(n->in[1])->dims)) {
-    n->out[0] = hlo_gather(n->b, part, indices, &e.d, e.ones);
+    n->out[0] = hlo_gather(n->b, part, e.indices, &e.d, e.sizes);
   }
   return NULL;
 }
@@ -165,17 +224,16 @@ static status reduction_attr(const onnx_node *n, hlo_reducer *out) {
 status onnx_import_scatter_elements(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]), *su = hlo_shape(n->in[2]);
   int64_t axis;
-  hlo_value part, indices;
+  hlo_value part;
   hlo_reducer reducer;
-  element_dims e;
+  element_access e;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reduction_attr(n, &reducer));
   CHECK_THAT(onnx_has_dims(n, su, si->rank, si->dims), INVALID, "indices is %s but updates is %s; the dims differ",
              SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
   TRY(reachable(n, axis, &part));
-  TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
-  make_element_dims(s->rank, axis, &e);
-  hlo_value y = hlo_scatter(n->b, part, indices, n->in[2], &e.d, reducer);
+  TRY(find_element_access(n, axis, &e));
+  hlo_value y = hlo_scatter(n->b, part, e.indices, n->in[2], &e.d, reducer);
   if (!hlo_value_equal(part, n->in[0])) {
     static const int64_t corner[SHAPE_MAX_RANK];
     y = hlo_dynamic_update_slice(n->b, n->in[0], y, hlo_s64s(n->b, corner, s->rank));
@@ -340,25 +398,29 @@ status onnx_import_tensor_scatter(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
   int64_t axis;
   const char *mode;
-  element_dims e;
+  element_access e;
   TRY(onnx_axis_attr(n, -2, s->rank, &axis));
   CHECK_THAT(axis != 0, INVALID, "axis is 0, the batch");
   TRY(onnx_attr_string(n->arena, n->proto, "mode", "linear", &mode));
   bool circular = strcmp(mode, "circular") == 0;
   CHECK_THAT(circular || strcmp(mode, "linear") == 0, INVALID, "mode is '%s', not linear or circular", mode);
   TRY(check_update(n, axis));
-  hlo_value index = positions(b, su->rank, su->dims, axis);
+  dim listed[] = {su->dims[0], su->dims[axis]}; /* an index for each of these has windows in the other dimensions */
+  hlo_value index = positions(b, 2, listed, 1);
   if (onnx_has_in(n, 2)) {
     TRY(check_batch_list(n, 2, "write_indices", s->dims[0]));
     dim_table *t = onnx_dims(n);
     dim places = dim_add_const(t, dim_sub(t, s->dims[axis], su->dims[axis]), 1);
     TRY(onnx_check_below(n, n->in[2], "write_indices", circular ? DIM_MAX : places));
-    index = hlo_binary(b, HLO_ADD, index, spread_batch(b, n->in[2], su->rank, su->dims, 0));
+    index = hlo_binary(b, HLO_ADD, index, spread_batch(b, n->in[2], 2, listed, 0));
   }
   if (circular) {
     index = onnx_binary_dim(b, HLO_REM, index, s->dims[axis]);
   }
-  make_element_dims(s->rank, axis, &e);
+  for (int k = 0; k < s->rank; k++) {
+    e.repeats[k] = k != 0 && k != axis;
+  }
+  set_dims(s->rank, su->dims, axis, &e);
   n->out[0] = hlo_scatter(b, n->in[0], index, n->in[1], &e.d, HLO_REDUCE_REPLACE);
   return NULL;
 }

@@ -9,6 +9,7 @@ extern const hlo_rule_row hlo_arithmetic_rules[]; /* arith.c */
 extern const hlo_rule_row hlo_movement_rules[];   /* move.c */
 extern const hlo_rule_row hlo_index_rules[];      /* index.c */
 extern const hlo_rule_row hlo_gather_rules[];     /* gather.c */
+extern const hlo_rule_row hlo_scatter_rules[];    /* scatter.c */
 extern const hlo_rule_row hlo_loop_rules[];       /* loops.c */
 extern const hlo_rule_row hlo_control_rules[];    /* control.c */
 

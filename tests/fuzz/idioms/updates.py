@@ -107,3 +107,25 @@ def picked_part(k, x):
     for d, part in enumerate(parts):
         x = k.Gather(x, numbers_along(k, x, d, part), axis=d)
     return x
+
+
+@idiom("any", 1.0, since=13)
+def elements_at_expanded_indices(k, x):
+    """gather and scatter_add of graph networks and detectors: one index for each row, expanded to all elements of the row."""
+    k.need(x.rank >= 1 and 0 < x.size)
+    axis = k.r.randrange(x.rank)
+    n = x.shape[axis]
+    count = k.r.randint(1, n)
+    listed = [d == axis or k.chance(0.2) for d in range(x.rank)]  # the dimensions along which indices differ
+    shape = [count if d == axis else size if listed[d] else 1 for d, size in enumerate(x.shape)]
+    keys = np.random.Generator(np.random.PCG64(k.r.getrandbits(64))).random([n if d == axis else s for d, s in enumerate(shape)])
+    places = np.take(np.argsort(keys, axis), range(count), axis)
+    y = k.other(k.slice(x, axis, 0, count))
+    reduction = k.one(None, "add", *(("max", "min") if k.b.opset >= 18 else ())) if k.b.opset >= 16 else None
+    if reduction and k.chance(0.7):
+        places = places // 2  # several updates of an element
+    indices = k.Expand(k.b.fresh((places - n * k.chance(0.3)).astype(np.int64), fixed=True), k.Shape(y))
+    if k.chance(0.4):
+        return k.GatherElements(x, indices, axis=axis)
+    more = {"reduction": reduction, "kind": "sum" if reduction == "add" else "exact"} if reduction else {}
+    return k.ScatterElements(x, indices, y, axis=axis, **more)

@@ -288,6 +288,7 @@ hlo_tests = \
 	tests/hlo/concat_in_place/left.hlo \
 	tests/hlo/concat_in_place/rows.hlo \
 	tests/hlo/concat_in_place/symbols.hlo \
+	tests/hlo/cse/check.hlo \
 	tests/hlo/cse/equal.hlo \
 	tests/hlo/cse/random.hlo \
 	tests/hlo/dce/branches.hlo \

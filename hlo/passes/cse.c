@@ -3,7 +3,8 @@
  * Requires: nothing.  Keeps: results, bit for bit.  Breaks: nothing; an instruction that equals an earlier one is
  * removed at once.  Two instructions of one computation are equal if they have the same operation, attributes, result
  * shapes and operands (in any order if the operation is commutative), the same config, and no effects.  Called
- * computations must be the same computation. */
+ * computations must be the same computation.  Of equal checks the first one is kept, too: where it fails, the run ends,
+ * so that the others never fail. */
 #include "hlo/passes/rewrite.h"
 
 #include "base/hash.h"
@@ -70,7 +71,7 @@ static status merge_equal(hlo_computation *c, arena *scratch, bool *changed) {
     if (i->id % CHECK_EVERY == 0) {
       TRY(budget_check(arena_budget(scratch)));
     }
-    if (i->op == HLO_PARAMETER || hlo_has_effect(i)) {
+    if (i->op == HLO_PARAMETER || (hlo_has_effect(i) && i->op != HLO_CHECK)) {
       continue;
     }
     hlo_instr *first = find_or_put(&t, i);

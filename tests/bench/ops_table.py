@@ -1,7 +1,7 @@
 """The operators that ops.py measures: a row each, a model of one node with seeded inputs.
 
 row(name, operator, inputs, attributes) appends one.  An input is an array, which the run is given, const(array), which the model
-holds, or None for one that is left out.  Rows of one operator that is spelled in other ways, or in other types, share the
+holds, expanded(array, dims), which an Expand of the model makes of what the run is given, or None for one that is left out.  Rows of one operator that is spelled in other ways, or in other types, share the
 function that builds them."""
 import numpy as np
 import onnx
@@ -16,13 +16,19 @@ class Const:
         self.value = np.asarray(value)
 
 
+class Expanded:
+    def __init__(self, value, dims):
+        self.value, self.dims = value, np.array(dims, np.int64)
+
+
 class Row:
     def __init__(self, name, op, inputs, attributes):
         self.name, self.op, self.inputs, self.attributes = name, op, inputs, attributes
         self.n_outputs, self.opset = attributes.pop("outputs", 1), attributes.pop("opset", OPSET)
 
     def feeds(self):
-        return {f"x{k}": v for k, v in enumerate(self.inputs) if isinstance(v, np.ndarray)}
+        given = {f"x{k}": v.value if isinstance(v, Expanded) else v for k, v in enumerate(self.inputs)}
+        return {name: v for name, v in given.items() if isinstance(v, np.ndarray)}
 
     def save(self, path):
         names = ["" if v is None else f"x{k}" for k, v in enumerate(self.inputs)]
@@ -30,13 +36,23 @@ class Row:
         given = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(v.dtype), v.shape)
                  for n, v in self.feeds().items()]
         results = [f"y{k}" for k in range(self.n_outputs)]
-        nodes = [helper.make_node(self.op, names, results, **self.attributes)]
+        nodes = []
+        for k, v in enumerate(self.inputs):
+            if isinstance(v, Expanded):
+                held.append(onnx.numpy_helper.from_array(v.dims, f"x{k}_dims"))
+                nodes.append(helper.make_node("Expand", [names[k], f"x{k}_dims"], [f"x{k}_expanded"]))
+                names[k] = f"x{k}_expanded"
+        nodes.append(helper.make_node(self.op, names, results, **self.attributes))
         graph = helper.make_graph(nodes, "op", given, [onnx.ValueInfoProto(name=r) for r in results], held)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10), path)
 
 
 def const(value):
     return Const(value)
+
+
+def expanded(value, *dims):
+    return Expanded(value, dims)
 
 
 def row(name, op, inputs, **attributes):
@@ -206,10 +222,13 @@ row("Gather middle", "Gather", [normal(8, 300, 96), ints(0, 300, 200)], axis=1)
 row("Gather scalar", "Gather", [normal(128, 768), const(np.int64(0))], axis=0)
 row("GatherElements", "GatherElements", [normal(512, 768), ints(0, 768, 512, 100)], axis=1)
 row("GatherElements 0", "GatherElements", [normal(512, 768), ints(0, 512, 100, 768)], axis=0)
+row("GatherElements rows", "GatherElements", [normal(5000, 64), expanded(ints(0, 5000, 20000, 1), 20000, 64)], axis=0)
 row("GatherND", "GatherND", [normal(64, 64, 128), ints(0, 64, 500, 2)])
 row("ScatterElements", "ScatterElements", [normal(512, 768), ints(0, 768, 512, 1), normal(512, 1)], axis=1)
 row("ScatterElements add", "ScatterElements", [normal(512, 768), ints(0, 512, 100, 768), normal(100, 768)], axis=0,
     reduction="add")
+row("ScatterElements rows add", "ScatterElements",
+    [normal(5000, 64), expanded(ints(0, 5000, 20000, 1), 20000, 64), normal(20000, 64)], axis=0, reduction="add")
 row("ScatterND", "ScatterND", [normal(512, 768), np.arange(100, dtype=np.int64)[:, None] * 3, normal(100, 768)])
 row("Expand", "Expand", [normal(64, 1, 1), i64(64, 56, 56)])
 row("Expand last", "Expand", [normal(512, 1), i64(512, 768)])

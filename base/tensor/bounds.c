@@ -29,6 +29,33 @@ DEFINE_OUTSIDE(uint16_t, uint64_t)
 DEFINE_OUTSIDE(uint32_t, uint64_t)
 DEFINE_OUTSIDE(uint64_t, uint64_t)
 
+/* Eight numbers of 64 bits at any address of such a number. */
+typedef uint64_t eight __attribute__((vector_size(64), aligned(8), may_alias));
+enum { EIGHT = 8 };
+#define BIG ((int64_t)1 << 62)
+
+/* Returns true if one of the elements [begin, end) is outside of [low, high), where -2^62 <= low <= 0 <= high <=
+ * 2^62.  Nearly all indices have 64 bits, which processors without AVX-512 cannot compare as unsigned numbers.  But x
+ * is out of bounds if and only if x - low or high - 1 - x is negative: what is too small makes the first negative, what
+ * is too large the second, and neither wraps around then. */
+static bool i64_outside(const void *data, int64_t begin, int64_t end, int64_t low, int64_t high) {
+  const uint64_t *x = data, first = (uint64_t)low, last = (uint64_t)high - 1;
+  eight signs = {0};
+  int64_t k = begin;
+  for (; end - k >= EIGHT; k += EIGHT) {
+    eight v = *(const eight *)(x + k);
+    signs |= (v - first) | (last - v);
+  }
+  uint64_t sign = 0;
+  for (int j = 0; j < EIGHT; j++) {
+    sign |= signs[j];
+  }
+  for (; k < end; k++) {
+    sign |= (x[k] - first) | (last - x[k]);
+  }
+  return sign >> 63;
+}
+
 /* Returns true if one of the elements begin, begin + step, ... below `end` is out of bounds.  Types of less than 8 bits
  * have one byte per element. */
 static bool is_outside(dtype type, const void *data, int64_t begin, int64_t end, int64_t step, int64_t low,
@@ -45,6 +72,9 @@ static bool is_outside(dtype type, const void *data, int64_t begin, int64_t end,
       return is_signed ? int32_t_outside(data, begin, end, step, low, high)
                        : uint32_t_outside(data, begin, end, step, low, high);
     default:
+      if (step == 1 && low >= -BIG && low <= 0 && high >= 0 && high <= BIG) {
+        return i64_outside(data, begin, end, low, high);
+      }
       return is_signed ? int64_t_outside(data, begin, end, step, low, high)
                        : uint64_t_outside(data, begin, end, step, low, high);
   }

@@ -832,6 +832,7 @@ tests_files = \
 	tests/hlo/concat_in_place/left.expected \
 	tests/hlo/concat_in_place/rows.expected \
 	tests/hlo/concat_in_place/symbols.expected \
+	tests/hlo/cse/check.expected \
 	tests/hlo/cse/equal.expected \
 	tests/hlo/cse/random.expected \
 	tests/hlo/dce/branches.expected \

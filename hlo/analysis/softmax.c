@@ -12,13 +12,14 @@ static const hlo_instr *repeated(const hlo_row_space *s, hlo_value v) {
 
 /* Returns true if i reduces the rows of `full` with the reducer `how`. */
 static bool reduces(const hlo_row_space *s, const hlo_instr *i, hlo_reducer how, hlo_value full) {
-  return i && i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == how && hlo_reduces_rows(s, i) &&
+  return i->op == HLO_REDUCE && hlo_int(i, HLO_ATTR_REDUCER) == how && hlo_reduces_rows(s, i) &&
          hlo_value_equal(hlo_before_reshapes(i->operands[0]), hlo_before_reshapes(full));
 }
 
 const hlo_instr *hlo_maximum_subtracted(const hlo_row_space *s, const hlo_instr *i) {
   const hlo_instr *max = i->op == HLO_SUB ? repeated(s, i->operands[1]) : NULL;
-  return reduces(s, max, HLO_REDUCE_MAX, i->operands[0]) ? max : NULL;
+  /* Before max is known, i may be an instruction without operands. */
+  return max && reduces(s, max, HLO_REDUCE_MAX, i->operands[0]) ? max : NULL;
 }
 
 bool hlo_is_softmax_exponential(const hlo_row_space *s, const hlo_instr *i) {

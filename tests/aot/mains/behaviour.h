@@ -328,6 +328,87 @@ static void test_pool(void) {
   }
 }
 
+/* --- two contexts that share a pool --- */
+
+enum { PLACES = 4000 };
+
+typedef struct sharer {
+  pthread_t thread;
+  onnx_xla_pool *pool;
+  int wrong, inner[PLACES], counts[PLACES]; /* how often the bodies of loops were called for each place */
+  open context;
+  unsigned char memory[ROOM];
+} sharer;
+
+/* Counts without atomic operations, so that ThreadSanitizer reports two threads at one place. */
+static void count_inner(void *data, int64_t begin, int64_t end) {
+  for (int64_t k = begin; k < end; k++) {
+    ((sharer *)data)->inner[k]++;
+  }
+}
+
+/* The first call of a loop begins another one, which the pool does not divide. */
+static void count_places(void *data, int64_t begin, int64_t end) {
+  sharer *s = data;
+  for (int64_t k = begin; k < end; k++) {
+    s->counts[k]++;
+  }
+  if (begin == 0) {
+    onnx_xla_pool_run(s->pool, PLACES, 1, count_inner, s);
+  }
+}
+
+/* Runs loops of n places with this grain, and checks that each body was called once for each place that it had. */
+static void count_loop(sharer *s, int64_t n, int64_t grain) {
+  memset(s->counts, 0, sizeof s->counts);
+  memset(s->inner, 0, sizeof s->inner);
+  onnx_xla_pool_run(s->pool, n, grain, count_places, s);
+  for (int64_t k = 0; k < PLACES; k++) {
+    s->wrong += s->counts[k] != (k < n) || s->inner[k] != 1;
+  }
+}
+
+/* Runs the context with x[k] = factor * k, whose means of neighbours are the numbers in the middle. */
+static void run_shared(sharer *s, int64_t elements, float factor) {
+  s->wrong += open_bind(&s->context, aligned(s->memory), elements) != OPEN_OK;
+  float *x = open_in_x(&s->context);
+  for (int64_t k = 0; k < elements && !s->wrong; k++) {
+    x[k] = factor * (float)k;
+  }
+  s->wrong += open_run(&s->context) != OPEN_OK;
+  for (int64_t k = 0; k < elements - 2 && !s->wrong; k++) {
+    s->wrong += fabsf(open_out_y(&s->context)[k] - factor * (float)(k + 1)) > 1e-5f * factor * (float)(k + 1);
+  }
+}
+
+static void *share(void *data) {
+  sharer *s = data;
+  s->wrong += open_init(&s->context, NULL) != OPEN_OK;
+  open_set_parallel(&s->context, onnx_xla_pool_run, s->pool);
+  for (int round = 1; round <= 200 && !s->wrong; round++) {
+    count_loop(s, round % 2 ? round : PLACES - round, round % 7);
+    if (round % 10 == 0) {
+      run_shared(s, 100000 + round, (float)round);
+    }
+  }
+  return NULL;
+}
+
+static void test_shared_pool(void) {
+  static onnx_xla_pool pool;
+  static sharer sharers[2];
+  EXPECT(onnx_xla_pool_start(&pool, 3) == 3);
+  for (int k = 0; k < 2; k++) {
+    sharers[k].pool = &pool;
+    EXPECT(pthread_create(&sharers[k].thread, NULL, share, &sharers[k]) == 0);
+  }
+  for (int k = 0; k < 2; k++) {
+    EXPECT(pthread_join(sharers[k].thread, NULL) == 0);
+    EXPECT(sharers[k].wrong == 0);
+  }
+  onnx_xla_pool_stop(&pool);
+}
+
 int main(int argc, char **argv) {
   test_order();
   test_memory();
@@ -343,6 +424,7 @@ int main(int argc, char **argv) {
   test_parallel();
   test_group();
   test_pool();
+  test_shared_pool();
   return report();
 }
 

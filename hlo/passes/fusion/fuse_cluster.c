@@ -113,7 +113,7 @@ static bool gathers_rows(hlo_value v, int *budget) {
  * transposing their sums afterwards takes less time. */
 static bool scatters_rows(const hlo_instr *u) {
   int last = u->shapes[0].rank - 1, budget = 64;
-  return hlo_ints(u, HLO_ATTR_PERMUTATION)[last] != last && gathers_rows(u->operands[0], &budget);
+  return last >= 0 && hlo_ints(u, HLO_ATTR_PERMUTATION)[last] != last && gathers_rows(u->operands[0], &budget);
 }
 
 /* Returns true if operand j of u should be computed by another kernel, before the cluster's kernel, since u reads it

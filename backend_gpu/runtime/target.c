@@ -99,3 +99,5 @@ status gpu_find_target(const char *name, const rt_target **out) {
   }
   return read_ordinal(name, &ordinal) ? find_cuda_target(ordinal, out) : NULL;
 }
+
+bool gpu_target_has_ptx(const rt_target *t) { return t->kinds == kinds && t != &host_target; }

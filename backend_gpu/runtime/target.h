@@ -12,4 +12,7 @@
  * The device is opened when it is first used.  Any other name sets *out to NULL. */
 STATUS_MUST_USE status gpu_find_target(const char *name, const rt_target **out);
 
+/* Returns true if the target's programs are PTX, as those of CUDA devices are. */
+bool gpu_target_has_ptx(const rt_target *t);
+
 #endif

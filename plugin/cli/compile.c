@@ -3,6 +3,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "backend_cpu/runtime/target.h"
+#include "backend_gpu/runtime/target.h"
 #include "base/file.h"
 #include "plugin/cli/cli.h"
 #include "runtime/program/size_text.h"
@@ -202,14 +204,26 @@ static const char *object_option(const cli_args *args) {
                               : NULL;
 }
 
-/* Returns true if the backend's assembly is PTX, that of NVIDIA GPUs. */
-static bool has_ptx(const char *backend) {
-  return backend && strncmp(backend, "gpu", 3) == 0 && strcmp(backend, "gpu:host") != 0;
+/* Sets *wrong to what is wrong about the backend that the options ask for, or leaves it alone: only GPUs of NVIDIA have
+ * PTX, and object files have the code of the target cpu. */
+static status check_backend(const cli_args *args, bool ptx, bool object, const char **wrong) {
+  const rt_target *target;
+  if (!ptx && !object) {
+    return NULL;
+  }
+  TRY(session_find_target(args->backend ? args->backend : session_default_backend(), &target));
+  if (ptx && !gpu_target_has_ptx(target)) {
+    *wrong = "--emit=ptx goes with --backend gpu";
+  } else if (object && target != &cpu_target) {
+    *wrong = "an object file has the cpu target's code: -o FILE.o, .a and .so go with --backend cpu";
+  }
+  return NULL;
 }
 
 status cli_compile(const cli_args *args, arena *a, int *code) {
   const char *emit = args->emit ? args->emit : args->after || args->explain ? "hlo" : "oxla";
   bool program = strcmp(emit, "oxla") == 0, object = program && args->output && cli_is_object(args->output);
+  const char *wrong = NULL;
   session_options options;
   if ((program && !args->output) || (args->after && strcmp(emit, "hlo") != 0)) {
     *code = complain(args->after ? "--after goes with --emit=hlo" : "-o FILE.oxla is missing");
@@ -219,12 +233,9 @@ status cli_compile(const cli_args *args, arena *a, int *code) {
     *code = complain("--explain goes without --emit and --after");
     return NULL;
   }
-  if (strcmp(emit, "ptx") == 0 && !has_ptx(args->backend)) {
-    *code = complain("--emit=ptx goes with --backend gpu");
-    return NULL;
-  }
-  if (object && args->backend && strcmp(args->backend, "cpu") != 0) {
-    *code = complain("an object file has the cpu target's code: -o FILE.o, .a and .so go with --backend cpu");
+  TRY(check_backend(args, strcmp(emit, "ptx") == 0, object, &wrong));
+  if (wrong) {
+    *code = complain(wrong);
     return NULL;
   }
   if (!object && object_option(args)) {

@@ -121,13 +121,13 @@ static void merge_contracted(emit_reduction_loop *f, const contraction *g) {
   const shape *x = operand(g->i, 0), *y = operand(g->i, 1);
   const int64_t *p = hlo_ints(g->i, HLO_ATTR_LHS_CONTRACT), *q = hlo_ints(g->i, HLO_ATTR_RHS_CONTRACT);
   dim_table *t = f->e->x.sizes->table;
-  emit_dim_boundaries x_cuts = {0}, y_cuts = {0};
-  emit_dim_boundaries_of(f->e, g->i->operands[0], &x_cuts);
-  emit_dim_boundaries_of(f->e, g->i->operands[1], &y_cuts);
+  emit_dim_boundaries x_boundaries = {0}, y_boundaries = {0};
+  emit_dim_boundaries_of(f->e, g->i->operands[0], &x_boundaries);
+  emit_dim_boundaries_of(f->e, g->i->operands[1], &y_boundaries);
   for (int k = 0; k < g->n; k++) {
     bool join = k > 0 && p[k] == p[k - 1] + 1 && q[k] == q[k - 1] + 1 &&
-                !emit_is_dim_boundary(&x_cuts, shape_dim_product(t, x, (int)p[k], x->rank)) &&
-                !emit_is_dim_boundary(&y_cuts, shape_dim_product(t, y, (int)q[k], y->rank));
+                !emit_is_dim_boundary(&x_boundaries, shape_dim_product(t, x, (int)p[k], x->rank)) &&
+                !emit_is_dim_boundary(&y_boundaries, shape_dim_product(t, y, (int)q[k], y->rank));
     if (join) {
       f->dims[f->rank - 1] = dim_mul(t, f->dims[f->rank - 1], g->dims[k]);
     } else {

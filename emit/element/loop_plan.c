@@ -17,7 +17,7 @@ bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim n) {
   return false;
 }
 
-static void add_cut(emit_dim_boundaries *c, dim n) {
+static void add_boundary(emit_dim_boundaries *c, dim n) {
   if (n != 0 && n != 1 && c->n < EMIT_MAX_DIM_BOUNDARIES && !emit_is_dim_boundary(c, n)) {
     c->at[c->n++] = n;
   }
@@ -25,7 +25,7 @@ static void add_cut(emit_dim_boundaries *c, dim n) {
 
 typedef struct walk {
   const emit_element *e;
-  emit_dim_boundaries *cuts;
+  emit_dim_boundaries *boundaries;
   uint32_t n, cap;
   const hlo_instr **seen;
 } walk;
@@ -74,79 +74,112 @@ static bool is_flat(walk *w, hlo_value v) {
   return true;
 }
 
-/* Sets from[k] to the operand's dimension from which dimension k of the result comes: -1 if it comes from none, -2 if
- * the operation changes positions along it.  Dimensions that are neighbours in operand and result need no boundary
- * between them. */
-static void origins(const hlo_instr *i, int *from) {
-  const shape *s = &i->shapes[0], *x = i->n_operands ? hlo_shape(i->operands[0]) : NULL;
-  for (int k = 0; k < s->rank; k++) {
-    from[k] = -2;
+/* Where a dimension of a result comes from, if it is not a dimension of the operand. */
+enum {
+  FROM_NOTHING = -1, /* all its positions have the same element */
+  CHANGED = -2       /* the operation changes positions along it */
+};
+
+/* Sets from[k] to the operand's dimension from which dimension k of i's first result comes, or leaves it CHANGED.
+ * Dimensions that are neighbours in operand and result need no boundary between them. */
+typedef void origins_fn(const hlo_instr *i, int *from);
+
+static const shape *operand_shape(const hlo_instr *i) { return hlo_shape(i->operands[0]); }
+
+static void same_origins(const hlo_instr *i, int *from) {
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = k;
   }
-  switch (i->op) {
-    case HLO_BROADCAST:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = -1;
-      }
-      for (int k = 0; k < x->rank; k++) {
-        int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
-        from[d] = x->dims[k] == s->dims[d] ? k : -1;
-      }
-      break;
-    case HLO_TRANSPOSE:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
-      }
-      break;
-    case HLO_SLICE:
-    case HLO_PAD:
-    case HLO_DYNAMIC_SLICE:
-    case HLO_CONCAT:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = x->dims[k] == s->dims[k] ? k : -2;
-      }
-      for (uint32_t k = 0; i->op == HLO_PAD && k < x->rank; k++) {
-        from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 && hlo_ints(i, HLO_ATTR_INTERIOR)[k] == 0 ? from[k] : -2;
-      }
-      if (i->op == HLO_CONCAT) {
-        from[hlo_int(i, HLO_ATTR_DIMENSION)] = -2;
-      }
-      break;
-    case HLO_DYNAMIC_UPDATE_SLICE:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = hlo_shape(i->operands[1])->dims[k] == s->dims[k] ? k : -2;
-      }
-      break;
-    case HLO_REVERSE:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = k;
-      }
-      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
-        from[hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]] = -2;
-      }
-      break;
-    case HLO_IOTA:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = k == hlo_int(i, HLO_ATTR_DIMENSION) ? -2 : -1;
-      }
-      break;
-    case HLO_RNG:
-      for (int k = 0; k < s->rank; k++) {
-        from[k] = k;
-      }
-      break;
-    case HLO_REDUCE: {
-      uint32_t gone = 0;
-      for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
-        gone |= (uint32_t)1 << hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
-      }
-      for (int k = 0, d = 0; k < x->rank; k++) {
-        if (!(gone >> k & 1)) {
-          from[d++] = k;
-        }
-      }
-      break;
+}
+
+static void broadcast_origins(const hlo_instr *i, int *from) {
+  const shape *s = &i->shapes[0], *x = operand_shape(i);
+  for (int k = 0; k < s->rank; k++) {
+    from[k] = FROM_NOTHING;
+  }
+  for (int k = 0; k < x->rank; k++) {
+    int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+    from[d] = x->dims[k] == s->dims[d] ? k : FROM_NOTHING;
+  }
+}
+
+static void transpose_origins(const hlo_instr *i, int *from) {
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = (int)hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
+  }
+}
+
+/* Dimensions that have the same size in `whole` and in the result come from it as they are. */
+static void origins_of_equal_sizes(const hlo_instr *i, const shape *whole, int *from) {
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = whole->dims[k] == i->shapes[0].dims[k] ? k : CHANGED;
+  }
+}
+
+static void slice_origins(const hlo_instr *i, int *from) { origins_of_equal_sizes(i, operand_shape(i), from); }
+
+static void update_origins(const hlo_instr *i, int *from) {
+  origins_of_equal_sizes(i, hlo_shape(i->operands[1]), from);
+}
+
+static void pad_origins(const hlo_instr *i, int *from) {
+  slice_origins(i, from);
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = hlo_ints(i, HLO_ATTR_LOW)[k] == 0 && hlo_ints(i, HLO_ATTR_INTERIOR)[k] == 0 ? from[k] : CHANGED;
+  }
+}
+
+static void concat_origins(const hlo_instr *i, int *from) {
+  slice_origins(i, from);
+  from[hlo_int(i, HLO_ATTR_DIMENSION)] = CHANGED;
+}
+
+static void reverse_origins(const hlo_instr *i, int *from) {
+  same_origins(i, from);
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    from[hlo_ints(i, HLO_ATTR_DIMENSIONS)[k]] = CHANGED;
+  }
+}
+
+static void iota_origins(const hlo_instr *i, int *from) {
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = k == hlo_int(i, HLO_ATTR_DIMENSION) ? CHANGED : FROM_NOTHING;
+  }
+}
+
+static void reduce_origins(const hlo_instr *i, int *from) {
+  uint32_t gone = 0;
+  for (uint32_t k = 0; k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
+    gone |= (uint32_t)1 << hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
+  }
+  for (int k = 0, d = 0; k < operand_shape(i)->rank; k++) {
+    if (!(gone >> k & 1)) {
+      from[d++] = k;
     }
-    default: break;
+  }
+}
+
+/* The operations that keep some neighbouring dimensions together.  All others change every dimension. */
+static origins_fn *const origin_rules[HLO_OP_COUNT] = {
+    [HLO_BROADCAST] = broadcast_origins,
+    [HLO_TRANSPOSE] = transpose_origins,
+    [HLO_SLICE] = slice_origins,
+    [HLO_DYNAMIC_SLICE] = slice_origins,
+    [HLO_PAD] = pad_origins,
+    [HLO_CONCAT] = concat_origins,
+    [HLO_DYNAMIC_UPDATE_SLICE] = update_origins,
+    [HLO_REVERSE] = reverse_origins,
+    [HLO_IOTA] = iota_origins,
+    [HLO_RNG] = same_origins,
+    [HLO_REDUCE] = reduce_origins,
+};
+
+static void origins(const hlo_instr *i, int *from) {
+  for (int k = 0; k < i->shapes[0].rank; k++) {
+    from[k] = CHANGED;
+  }
+  if (origin_rules[i->op]) {
+    origin_rules[i->op](i, from);
   }
 }
 
@@ -169,21 +202,23 @@ static void visit(walk *w, hlo_value v) {
   int from[SHAPE_MAX_RANK];
   origins(i, from);
   const shape *s = &i->shapes[v.index];
-  int inner = -3; /* from[] of the nearest dimension to the right that has more than one element; -3 if there is none */
+  enum { NONE = -3 };
+  int inner = NONE; /* from[] of the nearest dimension to the right that has more than one element */
   for (int k = s->rank - 1; k >= 0; k--) {
     if (s->dims[k] == 1) {
       continue;
     }
-    bool together = flat && ((from[k] == -1 && inner == -1) || (from[k] >= 0 && inner == from[k] + 1));
+    bool together =
+        flat && ((from[k] == FROM_NOTHING && inner == FROM_NOTHING) || (from[k] >= 0 && inner == from[k] + 1));
     if (!together) {
-      add_cut(w->cuts, emit_dims_product(&w->e->x, s->dims, k + 1, s->rank));
+      add_boundary(w->boundaries, emit_dims_product(&w->e->x, s->dims, k + 1, s->rank));
     }
     inner = from[k];
   }
 }
 
 void emit_dim_boundaries_of(const emit_element *e, hlo_value v, emit_dim_boundaries *c) {
-  walk w = {.e = e, .cuts = c};
+  walk w = {.e = e, .boundaries = c};
   visit(&w, v);
 }
 

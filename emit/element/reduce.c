@@ -152,14 +152,14 @@ static void find_siblings(const emit_element *e, emit_reductions *g) {
 
 /* Merges reduced dimensions that are neighbours, if no operation that computes the operands needs them separately. */
 static void merge_dims(emit_reduction_loop *f, const emit_reductions *g, const reduced *d) {
-  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries boundaries = {0};
   for (int k = 0; k < g->n; k++) {
-    emit_dim_boundaries_of(f->e, g->of[k]->operands[0], &cuts);
+    emit_dim_boundaries_of(f->e, g->of[k]->operands[0], &boundaries);
   }
   const shape *x = operand(g->of[0], 0);
   for (int k = 0; k < d->n_gone; k++) {
     bool join = k > 0 && d->gone[k] == d->gone[k - 1] + 1 &&
-                !emit_is_dim_boundary(&cuts, emit_dims_product(&f->e->x, x->dims, d->gone[k], x->rank));
+                !emit_is_dim_boundary(&boundaries, emit_dims_product(&f->e->x, x->dims, d->gone[k], x->rank));
     if (join) {
       dim both[] = {f->dims[f->rank - 1], d->gone_dims[k]};
       f->dims[f->rank - 1] = emit_dims_product(&f->e->x, both, 0, 2);

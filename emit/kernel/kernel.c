@@ -197,24 +197,24 @@ static int merge_short_loop(const emit_writer *w, int rank, dim *extents) {
 }
 
 static void write_loops(emit_writer *w) {
-  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries boundaries = {0};
   bool rows = false, math = false;
   int columns = 0;
   for (uint32_t k = 0; k < w->n_results; k++) {
-    emit_dim_boundaries_of(&w->e, w->roots[k], &cuts);
+    emit_dim_boundaries_of(&w->e, w->roots[k], &boundaries);
     columns = columns ? columns : emit_column_vectors(&w->e, w->roots[k]);
     rows = rows || emit_prefers_row_loop(&w->e, w->roots[k]);
     math = math || emit_takes_math(&w->e, w->roots[k]);
   }
-  if (w->place && cuts.n < EMIT_MAX_DIM_BOUNDARIES) {
-    cuts.at[cuts.n++] = w->place->run;
+  if (w->place && boundaries.n < EMIT_MAX_DIM_BOUNDARIES) {
+    boundaries.at[boundaries.n++] = w->place->run;
   }
   const emit_indexer *x = &w->e.x;
   const shape *s = hlo_shape(w->roots[0]);
   dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK + 1);
   dim total = emit_dims_product(x, s->dims, 0, s->rank);
-  int rank = w->rows ? 1 + emit_loop_extents(x, &cuts, total / w->rows, extents + 1)
-                     : emit_loop_extents(x, &cuts, total, extents);
+  int rank = w->rows ? 1 + emit_loop_extents(x, &boundaries, total / w->rows, extents + 1)
+                     : emit_loop_extents(x, &boundaries, total, extents);
   extents[0] = w->rows ? w->rows : extents[0];
   if (w->e.w->target->execution == EMIT_BLOCKS) {
     emit_nest(w, rank, extents, emit_block_lanes(w, rank, extents), false, store_roots, NULL);

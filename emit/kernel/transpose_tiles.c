@@ -129,13 +129,13 @@ static hlo_value unviewed(const emit_writer *w, hlo_value v) {
  * (emit_dim_boundaries).  If a run has fewer than all rows, the dimension of the rows becomes two: the runs, and the
  * rows of a run.  Returns false if there is no such division. */
 static bool cut_rows(emit_transposes *t, const hlo_instr *turned) {
-  emit_dim_boundaries cuts = {0};
+  emit_dim_boundaries boundaries = {0};
   const emit_indexer *x = &t->w->e.x;
   dim runs[SHAPE_MAX_RANK], rows = t->dims[t->column], columns = t->dims[t->rank - 1];
   for (uint32_t k = 0; k < turned->n_operands; k++) {
-    emit_dim_boundaries_of(&t->w->e, turned->operands[k], &cuts);
+    emit_dim_boundaries_of(&t->w->e, turned->operands[k], &boundaries);
   }
-  dim run = runs[emit_loop_extents(x, &cuts, elements(t, hlo_shape(turned->operands[0])), runs) - 1];
+  dim run = runs[emit_loop_extents(x, &boundaries, elements(t, hlo_shape(turned->operands[0])), runs) - 1];
   if (emit_divides(x, rows, run)) {
     return true;
   }

@@ -50,12 +50,12 @@ static void update_body(emit_writer *w, const void *data, const emit_index *at) 
 static void write_slice(emit_writer *w) {
   const hlo_instr *i = root_of(w);
   const shape *u = hlo_shape(i->operands[1]), *x = hlo_shape(i->operands[0]);
-  emit_dim_boundaries cuts = {0};
-  emit_dim_boundaries_of(&w->e, i->operands[1], &cuts);
-  for (int k = 0; k < u->rank && cuts.n + 2 < EMIT_MAX_DIM_BOUNDARIES; k++) {
+  emit_dim_boundaries boundaries = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[1], &boundaries);
+  for (int k = 0; k < u->rank && boundaries.n + 2 < EMIT_MAX_DIM_BOUNDARIES; k++) {
     if (u->dims[k] != x->dims[k]) {
-      cuts.at[cuts.n++] = emit_dims_product(&w->e.x, u->dims, k, u->rank);
-      cuts.at[cuts.n++] = emit_dims_product(&w->e.x, u->dims, k + 1, u->rank);
+      boundaries.at[boundaries.n++] = emit_dims_product(&w->e.x, u->dims, k, u->rank);
+      boundaries.at[boundaries.n++] = emit_dims_product(&w->e.x, u->dims, k + 1, u->rank);
     }
   }
   dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK),
@@ -63,7 +63,7 @@ static void write_slice(emit_writer *w) {
   if (total == 0) {
     return;
   }
-  int rank = emit_loop_extents(&w->e.x, &cuts, total, extents);
+  int rank = emit_loop_extents(&w->e.x, &boundaries, total, extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), false, update_body, i);
 }
 
@@ -78,11 +78,11 @@ static void copy_body(emit_writer *w, const void *data, const emit_index *at) {
 }
 
 static void copy_operand(emit_writer *w, const hlo_instr *i) {
-  emit_dim_boundaries cuts = {0};
-  emit_dim_boundaries_of(&w->e, i->operands[0], &cuts);
+  emit_dim_boundaries boundaries = {0};
+  emit_dim_boundaries_of(&w->e, i->operands[0], &boundaries);
   const shape *s = &i->shapes[0];
   dim *extents = ARENA_NEW_N(w->e.w->arena, dim, SHAPE_MAX_RANK);
-  int rank = emit_loop_extents(&w->e.x, &cuts, emit_dims_product(&w->e.x, s->dims, 0, s->rank), extents);
+  int rank = emit_loop_extents(&w->e.x, &boundaries, emit_dims_product(&w->e.x, s->dims, 0, s->rank), extents);
   emit_nest(w, rank, extents, emit_choose_lanes(extents[rank - 1], w->e.wide), true, copy_body, i);
 }
 

@@ -201,14 +201,6 @@ static void store_wanted(sorter *s) {
 
 /* --- the first elements --- */
 
-static LLVMValueRef phi2(const emit_ir *ir, LLVMValueRef x, LLVMBasicBlockRef from_x, LLVMValueRef y,
-                         LLVMBasicBlockRef from_y) {
-  LLVMValueRef phi = LLVMBuildPhi(ir->builder, LLVMTypeOf(x), "");
-  LLVMAddIncoming(phi, &x, &from_x, 1);
-  LLVMAddIncoming(phi, &y, &from_y, 1);
-  return phi;
-}
-
 /* Each thread looks at one item, from position `first` of the line on.  The items that are below the limit are added to
  * the m items of the list.  Returns the new number of items. */
 static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMValueRef limit) {
@@ -252,8 +244,8 @@ static void find_first(sorter *s) {
   keep_first(s, &kept, &new_limit);
   LLVMBasicBlockRef sorted = emit_here(ir);
   emit_if_end(ir, after);
-  m = phi2(ir, kept, sorted, m, before);
-  limit = phi2(ir, new_limit, sorted, limit, before);
+  m = emit_phi2(ir, kept, sorted, m, before);
+  limit = emit_phi2(ir, new_limit, sorted, limit, before);
   emit_table_release(table, mark);
   emit_loop_end(ir, &l, (LLVMValueRef[]){m, limit});
 }

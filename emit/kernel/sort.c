@@ -155,14 +155,6 @@ static void scatter(const sorter *s, LLVMValueRef x, LLVMValueRef m, LLVMValueRe
   emit_loop_end(s->ir, &l, NULL);
 }
 
-static LLVMValueRef phi2(const emit_ir *ir, LLVMValueRef x, LLVMBasicBlockRef from_x, LLVMValueRef y,
-                         LLVMBasicBlockRef from_y) {
-  LLVMValueRef phi = LLVMBuildPhi(ir->builder, LLVMTypeOf(x), "");
-  LLVMAddIncoming(phi, &x, &from_x, 1);
-  LLVMAddIncoming(phi, &y, &from_y, 1);
-  return phi;
-}
-
 /* Sorts x[0][0..m) by one byte of the keys after the other, with x[1] as scratch memory.  Each pass moves the items
  * from one list to the other and exchanges x[0] and x[1], so that the sorted items are in x[0] at the end. */
 static void sort_by_bytes(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
@@ -177,8 +169,8 @@ static void sort_by_bytes(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   scatter(s, l.carried[0], m, shift, l.carried[1]);
   LLVMBasicBlockRef moved = emit_here(ir);
   emit_if_end(ir, after);
-  LLVMValueRef from = phi2(ir, l.carried[1], moved, l.carried[0], before);
-  LLVMValueRef to = phi2(ir, l.carried[0], moved, l.carried[1], before);
+  LLVMValueRef from = emit_phi2(ir, l.carried[1], moved, l.carried[0], before);
+  LLVMValueRef to = emit_phi2(ir, l.carried[0], moved, l.carried[1], before);
   emit_loop_end(ir, &l, (LLVMValueRef[]){from, to});
   x[0] = l.carried[0];
   x[1] = l.carried[1];
@@ -201,7 +193,7 @@ static void sort_items(const sorter *s, LLVMValueRef x[2], LLVMValueRef m) {
   LLVMBuildBr(ir->builder, sorted);
   LLVMPositionBuilderAtEnd(ir->builder, sorted);
   for (int k = 0; k < 2; k++) {
-    x[k] = phi2(ir, x[k], few, y[k], many);
+    x[k] = emit_phi2(ir, x[k], few, y[k], many);
   }
 }
 

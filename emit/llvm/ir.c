@@ -410,6 +410,14 @@ LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name) {
 }
 LLVMBasicBlockRef emit_here(const emit_ir *w) { return LLVMGetInsertBlock(w->builder); }
 
+LLVMValueRef emit_phi2(const emit_ir *w, LLVMValueRef x, LLVMBasicBlockRef from_x, LLVMValueRef y,
+                       LLVMBasicBlockRef from_y) {
+  LLVMValueRef phi = LLVMBuildPhi(w->builder, LLVMTypeOf(x), "");
+  LLVMAddIncoming(phi, &x, &from_x, 1);
+  LLVMAddIncoming(phi, &y, &from_y, 1);
+  return phi;
+}
+
 static LLVMValueRef phi_of(const emit_ir *w, LLVMTypeRef t, LLVMValueRef first, LLVMBasicBlockRef from) {
   LLVMValueRef phi = LLVMBuildPhi(w->builder, t, "");
   LLVMAddIncoming(phi, &first, &from, 1);

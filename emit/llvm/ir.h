@@ -117,6 +117,9 @@ const char *emit_own_function(const emit_ir *w, const char *name, int n, LLVMVal
 /* Appends a block to the function; the builder does not move. */
 LLVMBasicBlockRef emit_block(const emit_ir *w, const char *name);
 LLVMBasicBlockRef emit_here(const emit_ir *w);
+/* Returns a phi, which is x where control comes from block from_x, and y where it comes from from_y. */
+LLVMValueRef emit_phi2(const emit_ir *w, LLVMValueRef x, LLVMBasicBlockRef from_x, LLVMValueRef y,
+                       LLVMBasicBlockRef from_y);
 
 enum { EMIT_MAX_CARRIED = 80 };
 

@@ -352,10 +352,11 @@ static LLVMValueRef unless(const emit_ir *ir, LLVMValueRef stage, int64_t n, int
   return emit_select(ir, emit_icmp(ir, LLVMIntEQ, stage, emit_i64(ir, n)), emit_i64(ir, instead), otherwise);
 }
 
-/* Does what sum_up_loaded does, with copies.  While the factors of one stage are multiplied, those of the next two
- * stages are on their way, without registers.  After the barrier of an iteration, all threads have brought the stage
- * that is multiplied next, and have multiplied the stage before it, whose memory is then used for the last stage on its
- * way.  After the loop no copy is on its way. */
+/* Does what sum_up_loaded does, but loads the factors by asynchronous copies to shared memory (cp.async), which need no
+ * registers.  While the factors of one stage are multiplied, the copies of the next two stages are under way.  At the
+ * barrier of an iteration, the copies of all threads for the stage that is multiplied next have arrived, and all
+ * threads have multiplied the stage before it, so that its memory is free for the copies that the iteration begins.
+ * After the loop no copy is under way. */
 static void sum_up_copied(kernel *k, int n, LLVMValueRef *acc) {
   enum { AHEAD = STAGES - 1 };
   const emit_ir *ir = k->ir;

@@ -258,8 +258,8 @@ static V pi_table(W w) {
   return table;
 }
 
-/* Reduces the lanes one by one, in a branch that is taken only if some of them are large, and takes the results of the
- * large ones. */
+/* Reduces the arguments of lanes that are `large` (reduce_large) and replaces their results in *r and *n.  The lanes
+ * are computed one by one, in a branch that is taken only if at least one lane is large. */
 static void reduce_lanes(W w, V x, V large, V *r, V *n) {
   LLVMBasicBlockRef before = emit_here(w), slow = emit_block(w, "large"), join = emit_block(w, "reduced");
   LLVMBuildCondBr(w->builder, emit_any(w, large), slow, join);

@@ -193,6 +193,20 @@ static status write_as_it_is(const char *path, const void *bytes, size_t size) {
   return s;
 }
 
+bool file_make_folders(const char *path) {
+  char *copy = strdup(path);
+  if (!copy) {
+    return false;
+  }
+  for (char *slash = copy; *slash && (slash = strchr(slash + 1, '/'));) {
+    *slash = '\0';
+    (void)mkdir(copy, 0700);
+    *slash = '/';
+  }
+  free(copy);
+  return mkdir(path, 0700) == 0 || errno == EEXIST;
+}
+
 int file_create_temporary(int folder, const char *path, mode_t mode, char *name, size_t room) {
   for (int i = 0; i < 100; i++) {
     int n = snprintf(name, room, "%s.%ld-%d.tmp", path, (long)getpid(), i);

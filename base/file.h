@@ -33,6 +33,10 @@ STATUS_MUST_USE status file_check(arena *a);
 /* Returns true if the address lies in a file that is mapped on this arena. */
 bool file_is_mapped(arena *a, const void *data);
 
+/* Creates a folder and those of its parents that are missing, as mkdir -p does; only their owner may use them.  Returns
+ * false, with errno, if that fails.  Returns true if there is something of that name already, be it a folder or not. */
+bool file_make_folders(const char *path);
+
 /* Creates a new file beside `path`, which is relative to the open folder (AT_FDCWD: to the current one), and opens it
  * for writing.  No other thread or process has the file.  Writes its name to `name`, which has `room` bytes, and
  * returns its descriptor, or -1 with errno.  The umask applies to `mode`, as mkstemp cannot do. */

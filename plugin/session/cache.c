@@ -7,6 +7,8 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include "base/file.h"
+
 static bool is_set(const char *value) { return value && *value; }
 
 static const char *default_folder(arena *a) {
@@ -20,17 +22,6 @@ static const char *default_folder(arena *a) {
   return is_set(home) ? arena_printf(a, "%s/.cache/onnx-xla", home) : "";
 }
 
-/* Creates the folder and its parents, as mkdir -p does. */
-static bool make_folders(arena *a, const char *path) {
-  char *text = arena_strdup(a, path);
-  for (char *slash = strchr(text + 1, '/'); slash; slash = strchr(slash + 1, '/')) {
-    *slash = '\0';
-    (void)mkdir(text, 0700);
-    *slash = '/';
-  }
-  return mkdir(text, 0700) == 0 || errno == EEXIST;
-}
-
 void session_cache_folder(arena *a, const char *wanted, const char **out, const char **why) {
   const char *path = wanted ? wanted : default_folder(a);
   struct stat s;
@@ -38,7 +29,7 @@ void session_cache_folder(arena *a, const char *wanted, const char **out, const 
   if (!*path) {
     return;
   }
-  if (!make_folders(a, path) || stat(path, &s) != 0) {
+  if (!file_make_folders(path) || stat(path, &s) != 0) {
     *why = arena_printf(a, "%s cannot be created: %s; nothing is cached", path, strerror(errno));
   } else if (!S_ISDIR(s.st_mode)) {
     *why = arena_printf(a, "%s is not a folder; nothing is cached", path);

@@ -24,18 +24,6 @@ enum {
 
 /* --- the folder --- */
 
-/* Creates the parents of the folder, as mkdir -p does. */
-static void make_folders(const char *path) {
-  char *copy = strdup(path);
-  for (char *at = copy; at && (at = strchr(at + 1, '/'));) {
-    *at = '\0';
-    (void)mkdir(copy, 0700);
-    *at = '/';
-  }
-  free(copy);
-  (void)mkdir(path, 0700);
-}
-
 /* Reads the secret, or creates it.  If several threads or processes create it at once, all use
  * that of the first. */
 static status get_secret(int folder, hash_secret *secret) {
@@ -74,7 +62,7 @@ static int open_below(int folder, const char *name) {
 static status open_folders(const char *path, content_store *c) {
   struct stat st;
   hash_secret secret;
-  make_folders(path);
+  (void)file_make_folders(path); /* opening the folder fails if there is none */
   c->folder = open(path, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
   CHECK_THAT(c->folder >= 0 && fstat(c->folder, &st) == 0, STATUS_IO, "cannot be opened: %s", strerror(errno));
   CHECK_THAT(

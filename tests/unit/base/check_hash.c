@@ -1,5 +1,6 @@
 /* check_hash.c - the hash function, the string map, and reading and writing whole files. */
 #include <check.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -145,6 +146,24 @@ START_TEST(files) {
 }
 END_TEST
 
+START_TEST(folders) {
+  char folder[] = "check_hash.XXXXXX", parent[32], path[32], text[32], below[32];
+  struct stat st;
+  ck_assert_ptr_nonnull(mkdtemp(folder));
+  snprintf(parent, sizeof parent, "%s/a", folder);
+  snprintf(path, sizeof path, "%s/a/b", folder);
+  snprintf(text, sizeof text, "%s/file", folder);
+  snprintf(below, sizeof below, "%s/file/c", folder);
+  ck_assert(file_make_folders(path));
+  ck_assert(file_make_folders(path)); /* which is there already */
+  ck_assert(stat(path, &st) == 0 && S_ISDIR(st.st_mode) && (st.st_mode & 077) == 0);
+  ck_assert_ptr_null(file_write(text, "x", 1));
+  ck_assert(!file_make_folders(below));
+  ck_assert_int_eq(errno, ENOTDIR);
+  ck_assert(unlink(text) == 0 && rmdir(path) == 0 && rmdir(parent) == 0 && rmdir(folder) == 0);
+}
+END_TEST
+
 static void expect(status s, status_code code, const char *part) {
   ck_assert_msg(status_get_code(s) == code && strstr(status_message(s), part), "%s", status_message(s));
   status_free(s);
@@ -175,6 +194,7 @@ int main(void) {
   tcase_add_test(tests, hashes_spread);
   tcase_add_test(tests, map);
   tcase_add_test(tests, files);
+  tcase_add_test(tests, folders);
   tcase_add_test(tests, files_that_cannot_be);
   return run_suite("hash", tests);
 }

@@ -103,7 +103,7 @@ static void log_line(void *model, session_log_level level, const char *line) {
 }
 
 static status load(const char *path, const void *bytes, size_t size, const oxla_options *given, oxla_model **out) {
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the model");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   *out = NULL;
   CHECK_THAT(path || bytes, STATUS_INVALID_ARGUMENT, "neither a path nor bytes");
   oxla_options o;
@@ -230,7 +230,7 @@ oxla_tensor api_tensor(const shape *s) {
 
 static status describe(const model_value *v, const char *what, size_t index, oxla_tensor *out) {
   CHECK_THAT(v, STATUS_INVALID_ARGUMENT, "there is no %s %zu", what, index);
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the type of %s %zu", what, index);
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL, for the type of %s %zu", what, index);
   *out = api_tensor(&v->shape);
   return NULL;
 }
@@ -334,7 +334,7 @@ oxla_error *oxla_survey(const void *bytes, size_t size, const oxla_options *opti
 
 static status versions(int *ir_version, int *opset_version) {
   const compiler_api *compiler;
-  CHECK_THAT(ir_version && opset_version, STATUS_INVALID_ARGUMENT, "no place for the versions");
+  CHECK_THAT(ir_version && opset_version, STATUS_INVALID_ARGUMENT, "argument ir_version or opset_version is NULL");
   *ir_version = *opset_version = 0;
   TRY(session_open_compiler(&compiler));
   *ir_version = compiler->ir_version;

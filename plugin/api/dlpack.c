@@ -156,7 +156,7 @@ static status export(oxla_run *run, uint32_t k, const char *name, exported *e) {
 static status take_output(oxla_run *run, const char *name, DLManagedTensor **out) {
   uint32_t k;
   TRY(api_find_output(run, name, &k));
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the tensor");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   exported *e = calloc(1, sizeof *e);
   CHECK_THAT(e, STATUS_RESOURCE, "out of memory");
   status failed = export(run, k, name, e);

@@ -202,7 +202,7 @@ status api_check_idle(const oxla_run *run) {
 }
 
 static status start(oxla_run *run, oxla_done_fn *done, void *data, oxla_event **out) {
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the event");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   *out = NULL;
   TRY(api_begin(run));
   if (!run->worker || is_of_parent(run->worker)) {

@@ -6,7 +6,7 @@
 
 static status count(int *out) {
   uint32_t n;
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the number of GPUs");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   *out = 0;
   TRY(gpu_cuda_count(&n));
   *out = (int)n;
@@ -17,7 +17,7 @@ oxla_error *oxla_gpu_count(int *out) { return api_error(count(out)); }
 
 static status describe(int number, oxla_gpu *out) {
   gpu_cuda_info info;
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the description of a GPU");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   CHECK_THAT(number >= 0, STATUS_INVALID_ARGUMENT, "there is no GPU %d", number);
   TRY(gpu_cuda_describe((uint32_t)number, &info));
   *out = (oxla_gpu){

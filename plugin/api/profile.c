@@ -50,7 +50,7 @@ static status profile_guarded(void *data) {
 }
 
 static status profile(oxla_run *run, int warm_up, int runs, oxla_profile_format format, char **text) {
-  CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "no place for the profile");
+  CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "argument text is NULL");
   *text = NULL;
   CHECK_THAT(warm_up >= 0 && runs >= 0, STATUS_INVALID_ARGUMENT, "the number of runs is negative");
   CHECK_THAT(format == OXLA_PROFILE_JSON || format == OXLA_PROFILE_TRACE, STATUS_INVALID_ARGUMENT,

@@ -14,7 +14,7 @@ static size_t n_carried(const oxla_model *model) {
 }
 
 static status create(oxla_model *model, oxla_run **out) {
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the run");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   *out = NULL;
   CHECK_THAT(model, STATUS_INVALID_ARGUMENT, "no model");
   const compiler_model *s = session_source(model->session);
@@ -361,7 +361,7 @@ oxla_error *oxla_execute(oxla_run *run) {
 status api_get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
   TRY(api_check_idle(run));
   TRY(check_index(k, source_of(run)->n_outputs, "output"));
-  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "no place for the output");
+  CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
   CHECK_THAT(run->compiled, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been compiled",
              source_of(run)->outputs[k].name);
   shape result =

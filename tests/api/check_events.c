@@ -92,7 +92,7 @@ START_TEST(tells_what_failed) {
   oxla_run *run = new_run(model);
   oxla_event *event;
   float x[2] = {0};
-  refuse(oxla_start(run, NULL, NULL, NULL), OXLA_INVALID_ARGUMENT, "no place for the event");
+  refuse(oxla_start(run, NULL, NULL, NULL), OXLA_INVALID_ARGUMENT, "argument out is NULL");
   succeed(oxla_start(run, NULL, NULL, &event));
   refuse(oxla_event_wait(event, -1, NULL), OXLA_INVALID_ARGUMENT, "'x' is not set");
   oxla_event_destroy(event);

@@ -35,8 +35,8 @@ START_TEST(there_is_no_such_gpu) {
   oxla_gpu g;
   refuse(oxla_describe_gpu(2, &g), OXLA_INVALID_ARGUMENT, "there is no CUDA device 2");
   refuse(oxla_describe_gpu(-1, &g), OXLA_INVALID_ARGUMENT, "there is no GPU -1");
-  refuse(oxla_describe_gpu(0, NULL), OXLA_INVALID_ARGUMENT, "no place");
-  refuse(oxla_gpu_count(NULL), OXLA_INVALID_ARGUMENT, "no place");
+  refuse(oxla_describe_gpu(0, NULL), OXLA_INVALID_ARGUMENT, "argument out is NULL");
+  refuse(oxla_gpu_count(NULL), OXLA_INVALID_ARGUMENT, "argument out is NULL");
 }
 END_TEST
 

@@ -6,8 +6,8 @@
  *
  * f32 has all integers up to 2^24.  So a contraction in s32 of small integers, such as bytes less a zero point, is the
  * same in f32 if no sum of absolute values of its products exceeds 2^24: then all partial sums are exact, in any order.
- * Whoever computes the new contraction by other products than those of its operands must leave it alone; its constant
- * weights are whole numbers.
+ * An algorithm that multiplies other numbers than the operands' elements, such as Winograd's, would round.  It must not
+ * be used for the new contraction, which it can tell from the constant weights: they are whole numbers.
  *
  * What stands around such a contraction becomes f32, too, where that changes nothing, so that it may become the
  * contraction's epilogue: the addition of a bias, and the conversions to bytes and back of requantised numbers.  The

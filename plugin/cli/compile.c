@@ -34,8 +34,8 @@ static void print_tuning(FILE *f, const rt_report *r, const char *precision, boo
   }
   if (r->n_tuned) {
     fprintf(f,
-            "tuning            %" PRIu32 " contractions: %" PRIu32 " timed now (%" PRIu32 " different), %" PRIu32
-            " by the log, %" PRIu32 " by estimates\n",
+            "tuning            %" PRIu32 " contractions: %" PRIu32 " timed in this run (%" PRIu32
+            " different), %" PRIu32 " by the log, %" PRIu32 " by estimates\n",
             r->n_tuned, timed, r->n_timed, from_log, r->n_tuned - timed - from_log);
   }
   if (precision) {

@@ -58,14 +58,14 @@ static int64_t terms_of(const hlo_instr *i) {
 
 /* What verify_tolerance_of finds out about an instruction and the instructions in its computations: the coarsest unit
  * of a result (unit_of), the most terms of a sum, how many instructions there are, and whether all are exact. */
-typedef struct survey {
+typedef struct tolerance_facts {
   double unit;
   int64_t terms;
   int operations;
   bool exact;
-} survey;
+} tolerance_facts;
 
-static void look_at(const hlo_instr *i, survey *s) {
+static void look_at(const hlo_instr *i, tolerance_facts *s) {
   if (i->op == HLO_PARAMETER || i->op == HLO_CONSTANT) {
     return;
   }
@@ -86,7 +86,7 @@ static void look_at(const hlo_instr *i, survey *s) {
 }
 
 verify_tolerance verify_tolerance_of(const hlo_instr *i, dtype narrow) {
-  survey s = {.exact = true};
+  tolerance_facts s = {.exact = true};
   for (uint32_t k = 0; i->op == HLO_FUSION && k < 1; k++) {
     for (const hlo_instr *j = hlo_callee(i, 0)->first; j; j = j->next) {
       look_at(j, &s);

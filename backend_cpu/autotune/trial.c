@@ -10,7 +10,7 @@
 #include "lower/kernels/thunks.h"
 #include "runtime/exec/executable.h"
 
-enum { ALIGN = 64, SMALL_WEIGHTS = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
+enum { ALIGN = 64, LEAST_MOVED = 64 << 10, MAX_COPIES = 64, LEAST_COPIES = 3, PATTERN = 4093 };
 
 /* Several copies of one constant. */
 typedef struct copied {
@@ -90,7 +90,7 @@ static void spread_weights(autotune_trial *t) {
   rt_program *p = t->program;
   uint64_t span = t->weights_span;
   for (uint32_t k = 0; k < p->n_constants && t->n_moving < 2 && span; k++) {
-    if (p->constants[k].size >= SMALL_WEIGHTS && p->constants[k].size <= span) {
+    if (p->constants[k].size >= LEAST_MOVED && p->constants[k].size <= span) {
       t->moving[t->n_moving++] = (moving){k, copies_of(t->copies, &p->constants[k], span)};
     }
   }

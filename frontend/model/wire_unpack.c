@@ -6,7 +6,7 @@
 /* While protobuf-c unpacks a message, it keeps temporary lists of the message's fields, which can be larger than the
  * message itself, and frees them afterwards.  Memory of an arena is not freed before the arena is.  So that such lists
  * do not stay as long as the model, each allocation of LARGE_MIN bytes or more gets an arena of its own, which
- * give_back destroys.  give_back recognises these allocations by their addresses: a large allocation starts 8 bytes
+ * release destroys.  release recognises these allocations by their addresses: a large allocation starts 8 bytes
  * after a multiple of 16, all other memory of an arena at a multiple of 16.  (Multiples of 8 suffice, since nothing
  * that protobuf-c stores needs a larger alignment.) */
 enum { LARGE_MIN = 8 * 1024, LARGE_OFFSET = 24 };
@@ -45,7 +45,7 @@ static void *take(void *data, size_t size) {
   return block + LARGE_OFFSET;
 }
 
-static void give_back(void *data, void *pointer) {
+static void release(void *data, void *pointer) {
   (void)data;
   if ((uintptr_t)pointer % 16 == LARGE_OFFSET % 16) {
     large *l;
@@ -61,7 +61,7 @@ ProtobufCMessage *onnx_wire_unpack(arena *a, const ProtobufCMessageDescriptor *t
   m->arena = a;
   m->first.next = m->first.previous = &m->first;
   arena_cleanup(a, destroy_larges, m);
-  ProtobufCAllocator allocator = {.alloc = take, .free = give_back, .allocator_data = m};
+  ProtobufCAllocator allocator = {.alloc = take, .free = release, .allocator_data = m};
   return protobuf_c_message_unpack(type, &allocator, size, copy);
 }
 

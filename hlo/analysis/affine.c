@@ -61,7 +61,7 @@ static bool advance(const hlo_region *r, int rank, const int64_t *strides, int64
 
 /* Computes the only affine form that fits the first element of the region and its neighbours.  Returns false if it
  * overflows. */
-static bool guess_form(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
+static bool form_at_start(const literal *l, const hlo_region *r, const int64_t *strides, int64_t at, hlo_affine *out) {
   out->start = literal_i64(l, at);
   for (int d = 0; d < l->shape.rank; d++) {
     if (r->count[d] > 1 &&
@@ -93,7 +93,7 @@ static bool find_in_literal(const literal *l, const hlo_region *r, int64_t *work
     elements *= r->count[d];
   }
   *work -= elements;
-  if (*work < 0 || !guess_form(l, r, strides, at, out)) {
+  if (*work < 0 || !form_at_start(l, r, strides, at, out)) {
     return false;
   }
   do {

@@ -198,8 +198,8 @@ static hlo_value unmoved(hlo_builder *b, hlo_value v, const hlo_instr *by) {
   if (moved_alike(v, by)) {
     return v.def->operands[0];
   }
-  bool beside = hlo_rank(v) == 0 && by->shapes[0].rank > 0;
-  return !beside && hlo_splat_of(v, &l)
+  bool is_lone_scalar = hlo_rank(v) == 0 && by->shapes[0].rank > 0;
+  return !is_lone_scalar && hlo_splat_of(v, &l)
              ? hlo_splat_literal(b, shape_with_type(*hlo_shape(by->operands[0]), hlo_type(v)), l)
              : v;
 }

@@ -75,7 +75,7 @@ static status move(checker *c, const hlo_instr *by, hlo_value from, hlo_buffer t
 
 /* --- instructions --- */
 
-static status apart(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
+static status check_disjoint(const hlo_instr *i, hlo_buffer x, hlo_buffer y) {
   CHECK_THAT(!hlo_slices_overlap(x, y), STATUS_INTERNAL, "%s %%%" PRIu32 " (%s): two of its buffers overlap",
              hlo_info(i)->name, i->id, i->source);
   return NULL;
@@ -103,16 +103,16 @@ static status check_result(const checker *c, const hlo_instr *i, uint32_t r) {
     TRY(check_operand(c, i, k, r, where));
   }
   for (uint32_t k = 0; k < r; k++) {
-    TRY(apart(i, where, slice_of(c, hlo_result((hlo_instr *)i, k))));
+    TRY(check_disjoint(i, where, slice_of(c, hlo_result((hlo_instr *)i, k))));
   }
-  return apart(i, where, hlo_scratch_of(c->b, i));
+  return check_disjoint(i, where, hlo_scratch_of(c->b, i));
 }
 
 /* Checks the buffers of one instruction against each other. */
 static status check_own_buffers(const checker *c, const hlo_instr *i) {
   hlo_buffer scratch = hlo_scratch_of(c->b, i);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    TRY(apart(i, scratch, slice_of(c, i->operands[k])));
+    TRY(check_disjoint(i, scratch, slice_of(c, i->operands[k])));
   }
   for (uint32_t r = 0; r < i->n_results; r++) {
     TRY(check_result(c, i, r));

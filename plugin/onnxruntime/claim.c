@@ -24,7 +24,7 @@ enum { ENOUGH_NODES = 4, ENOUGH_WORK = 1 << 17, OPEN_SIZE = 256, PRODUCTS_EACH =
 /* A value and where it comes from. */
 typedef struct value {
   const char *name;
-  size_t maker; /* the index of the node that computes it; SIZE_MAX if no node of this graph does */
+  size_t producer; /* the index of the node that computes it; SIZE_MAX if no node of this graph does */
 } value;
 
 typedef struct claim {
@@ -39,7 +39,7 @@ static int by_name(const void *a, const void *b) { return strcmp(((const value *
 
 /* Finds or adds the entry for a value.  *out is NULL if the value has no name, and after a failure. */
 static OrtStatus *find_value(claim *c, const OrtValueInfo *info, value **out) {
-  value key = {.maker = SIZE_MAX};
+  value key = {.producer = SIZE_MAX};
   *out = NULL;
   ORT_TRY(ort_value_name(c->p, info, &key.name));
   if (!*key.name) {
@@ -68,7 +68,7 @@ static OrtStatus *link_values(claim *c) {
     for (size_t i = 0; i < c->g.nodes[k].n_out; i++) {
       ORT_TRY(find_value(c, c->g.nodes[k].out[i], &v));
       if (v) {
-        v->maker = k;
+        v->producer = k;
       }
     }
   }
@@ -89,8 +89,8 @@ static OrtStatus *look_back(visit *v, size_t n, const OrtValueInfo *const *value
     if (values[k]) {
       ORT_TRY(find_value(v->c, values[k], &from));
     }
-    if (from && from->maker != SIZE_MAX) {
-      size_t level = v->c->level[from->maker] + (v->taken && !v->c->taken[from->maker]);
+    if (from && from->producer != SIZE_MAX) {
+      size_t level = v->c->level[from->producer] + (v->taken && !v->c->taken[from->producer]);
       v->level = level > v->level ? level : v->level;
     }
   }

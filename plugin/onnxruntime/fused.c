@@ -92,7 +92,7 @@ static OrtStatus *take_run(fused *f, idle_run **out) {
   return NULL;
 }
 
-static void give_back(fused *f, idle_run *r) {
+static void return_run(fused *f, idle_run *r) {
   pthread_mutex_lock(&f->lock);
   r->next = f->idle;
   f->idle = r;
@@ -231,7 +231,7 @@ static OrtStatus *compute(OrtNodeComputeInfo *self, void *state, OrtKernelContex
     failed = run_reference(f, context, &reference);
     failed = failed ? failed : compute_with(f, context, r, open);
     failed = failed ? failed : verify_outputs(f, r->run, reference);
-    give_back(f, r);
+    return_run(f, r);
   }
   oxla_run_destroy(reference);
   if (open != few) {

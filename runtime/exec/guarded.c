@@ -66,7 +66,7 @@ typedef struct loan {
 
 /* Returns memory to the pool.  Memory that cannot be made writable again stays mapped until the pool's arena is
  * destroyed. */
-static void give_back(void *data) {
+static void end_loan(void *data) {
   const loan *l = data;
   guarded *g = l->memory, **spare = &l->pool->spare[g->page_bytes / machine_page_bytes()];
   if (!g->is_protected || mprotect(g->pages, g->page_bytes, PROT_READ | PROT_WRITE) == 0) {
@@ -88,7 +88,7 @@ guarded *guarded_take(guarded_pool *p, arena *user, size_t bytes, size_t align) 
   } else {
     g = guarded_create(p->arena, bytes, align);
   }
-  arena_cleanup(user, give_back, arena_memdup(user, &(loan){p, g}, sizeof(loan)));
+  arena_cleanup(user, end_loan, arena_memdup(user, &(loan){p, g}, sizeof(loan)));
   return g;
 }
 

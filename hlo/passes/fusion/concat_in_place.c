@@ -31,7 +31,8 @@ static bool fuses(const hlo_instr *user) {
   }
 }
 
-static bool stands_alone(const hlo_instr *i) {
+/* Returns true for a concatenation of several operands that no user can take into a fusion. */
+static bool is_computed_alone(const hlo_instr *i) {
   for (uint32_t k = 0; k < i->n_uses; k++) {
     if (fuses(i->uses[k].user)) {
       return false;
@@ -163,7 +164,7 @@ static status place_parts(hlo_computation *c, pass_context *context, bool *chang
   HLO_FOR_EACH(i, c) {
     uint32_t n;
     TRY(budget_check(arena_budget(context->scratch)));
-    if (i->op == HLO_CONCAT && stands_alone(i) && has_fixed_rows(i)) {
+    if (i->op == HLO_CONCAT && is_computed_alone(i) && has_fixed_rows(i)) {
       part *parts = ARENA_NEW_N(context->scratch, part, i->n_operands);
       if (find_parts(context, i, &n, parts)) {
         TRY(place_all(context, i, n, parts));

@@ -17,7 +17,7 @@ static hlo_instr *first_user(const hlo_instr *i) {
 }
 
 /* Returns true if there are only broadcasts between i and its user. */
-static bool stands_before(const hlo_instr *i, const hlo_instr *user) {
+static bool precedes(const hlo_instr *i, const hlo_instr *user) {
   do {
     i = i->next;
   } while (i != user && i->op == HLO_BROADCAST);
@@ -30,7 +30,7 @@ bool hlo_sink_free(hlo_computation *c) {
   for (hlo_instr *i = c->last, *prev; i; i = prev) {
     prev = i->prev;
     hlo_instr *user = i->op == HLO_BROADCAST ? first_user(i) : NULL;
-    if (user && !stands_before(i, user)) {
+    if (user && !precedes(i, user)) {
       hlo_move_before(i, user);
       moved = true;
     }

@@ -73,10 +73,21 @@ static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k,
   return (onnx_input_shape){.name = name, .shape = *s, .value = content};
 }
 
+/* Returns what definition k says its symbol is.  If all symbols in it are pinned, that is a number: a reader knows the
+ * dimension `sequence`, but not the symbol sequence.m of its definition 512*sequence.m+64. */
+static const char *definition_text(arena *a, const onnx_definitions *from, uint32_t k) {
+  dim_table *t = dim_table_create(a);
+  dim value = DIM_OVERFLOW;
+  status failed = onnx_open_dim(t, from, dim_symbol(t, from->items[k].symbol), 0, &value);
+  bool is_number = !failed && dim_is_const(value);
+  status_free(failed);
+  return is_number ? dim_print(a, t, value) : from->items[k].equals;
+}
+
 static rt_definition *copy_definitions(arena *a, const onnx_definitions *from) {
   rt_definition *out = ARENA_NEW_N(a, rt_definition, from->n);
   for (uint32_t k = 0; k < from->n; k++) {
-    out[k] = (rt_definition){from->items[k].symbol, from->items[k].equals, from->items[k].source};
+    out[k] = (rt_definition){from->items[k].symbol, definition_text(a, from, k), from->items[k].source};
   }
   return out;
 }

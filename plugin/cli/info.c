@@ -59,24 +59,30 @@ static const char *next_object(const uint8_t **at, const uint8_t *end) {
   return last ? (const char *)found : NULL;
 }
 
-/* Prints what objects in the file say of themselves; a static library may have several.  Returns false if there is
- * none. */
-static bool print_objects(const uint8_t *bytes, size_t size) {
+/* Prints what objects in the file say of themselves; a static library may have several. */
+static void print_objects(const uint8_t *bytes, size_t size) {
   const uint8_t *at = bytes;
-  bool any = false;
-  for (const char *text; at && (text = next_object(&at, bytes + size)) != NULL; any = true) {
+  for (const char *text; at && (text = next_object(&at, bytes + size)) != NULL;) {
     for (; *text; text++) {
       putchar(*text == '\n' || (*text >= ' ' && *text <= '~') ? *text : '?');
     }
   }
-  return any;
 }
 
-static status cli_info_object(arena *a, const char *path, bool *found) {
+/* Prints what the file says of itself if it is an object, and sets *found.  Fails if it is no compiled file at all. */
+static status cli_info_object(const cli_args *args, arena *a, const char *path, bool *found) {
   const uint8_t *bytes;
   size_t size;
   TRY(file_map(a, path, &bytes, &size));
-  *found = !rt_image_begins(bytes, size) && print_objects(bytes, size);
+  const uint8_t *at = bytes;
+  bool image = rt_image_begins(bytes, size);
+  *found = !image && next_object(&at, bytes + size);
+  CHECK_THAT(image || *found, STATUS_INVALID_FILE, "%s: neither a .oxla file nor an object of onnx-xla compile", path);
+  CHECK_THAT(image || !args->verify, STATUS_UNSUPPORTED,
+             "%s: --verify: an object has no checksums, as .oxla files have", path);
+  if (*found) {
+    print_objects(bytes, size);
+  }
   return NULL;
 }
 
@@ -85,7 +91,7 @@ status cli_info(const cli_args *args, arena *a, int *code) {
   const char *path = args->files.items[0];
   rt_image *image;
   bool is_object;
-  TRY(cli_info_object(a, path, &is_object));
+  TRY(cli_info_object(args, a, path, &is_object));
   if (is_object) {
     return NULL;
   }

@@ -134,7 +134,7 @@ status cli_told_inputs(const cli_args *args, const session *s, arena *a, session
 }
 
 status cli_explain_closed(status failed, const char *reason) {
-  bool explain = failed && status_get_code(failed) != STATUS_RESOURCE;
+  bool explain = failed && status_get_code(failed) != STATUS_RESOURCE && strcmp(status_message(failed), reason) != 0;
   return explain ? status_prefix(failed, "no program serves all sizes: %s; for one set of sizes", reason) : failed;
 }
 

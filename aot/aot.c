@@ -54,13 +54,26 @@ static const char *dim_place(const aot_host *h, const rt_size_node *n) {
                       aot_printable(h->arena, h->program->params[port].name));
 }
 
+/* Returns the size of the symbol n for which the example runs the model, or AOT_LIKELY if nothing is known of it. */
+static int64_t likely_dim(const aot_host *h, const rt_size_node *n) {
+  const rt_io *io = &h->program->params[n->a];
+  uint32_t port = io->told ? io->told - 1 : n->a;
+  const literal *l = h->options->likely && port < h->options->n_inputs ? &h->options->likely[port] : NULL;
+  if (l && io->told) {
+    return l->data ? literal_i64(l, io->element) : AOT_LIKELY;
+  }
+  return l && n->b < (uint32_t)l->shape.rank && l->shape.dims[n->b] >= 0 ? l->shape.dims[n->b] : AOT_LIKELY;
+}
+
 /* Names the symbolic dimensions, which are the arguments of bind. */
 static void name_dims(aot_host *h) {
   const rt_program *p = h->program;
   const char **texts = ARENA_NEW_N(h->arena, const char *, p->n_sizes);
   h->dim_descriptions = ARENA_NEW_N(h->arena, const char *, p->n_sizes);
+  h->likely_dims = ARENA_NEW_N(h->arena, int64_t, p->n_sizes);
   for (uint32_t k = 0; k < p->n_sizes; k++) {
     if (p->sizes[k].op == DIM_SYMBOL) {
+      h->likely_dims[h->n_dims] = likely_dim(h, &p->sizes[k]);
       h->dim_descriptions[h->n_dims] = dim_place(h, &p->sizes[k]);
       texts[h->n_dims++] = dim_text(h, &p->sizes[k]);
     }

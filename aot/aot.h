@@ -8,6 +8,7 @@
 #ifndef AOT_AOT_H
 #define AOT_AOT_H
 
+#include "base/tensor/literal.h"
 #include "emit/kernel/compile.h"
 #include "runtime/program/program.h"
 
@@ -28,6 +29,9 @@ typedef struct aot_options {
   /* For each of the n_inputs inputs, the names of its dimensions.  The list of all inputs, the list of an input and a
    * name may be NULL. */
   const char *const *const *dim_names;
+  /* For each of the n_inputs inputs, the shape and contents for which the example runs the model.  An input of which
+   * nothing is known has rank 0; without `data` its contents are not known.  The list may be NULL. */
+  const literal *likely;
   const char *file;   /* the name of the object file or library, without its folder */
   const char *header; /* the name of the header */
   /* The most bytes that the arena may have; 0 means that there is no limit.  If there is a limit, `buffers` is the text

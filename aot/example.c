@@ -1,17 +1,21 @@
 /* example.c - a program that runs the object once, and what builds it. */
 #include "aot/text.h"
 
+#include <inttypes.h>
 #include <string.h>
 
-enum { LIKELY = 64 }; /* the size that the example takes for a symbolic dimension */
-
 /* Returns sizes for the symbolic dimensions as C arguments: `first` stands before the first one, and `before` before
- * each of the others.  The size of the room (AOT_ROOM) is larger than the others, so that carried arrays can grow. */
+ * each of the others.  The size of the room (AOT_ROOM) is larger than the others, so that carried arrays can grow.
+ */
 static const char *sizes(const aot_host *h, const char *first, const char *before) {
   const char *text = "";
+  int64_t largest = AOT_LIKELY;
+  for (uint32_t k = 0; k < h->n_dims; k++) {
+    largest = h->likely_dims[k] > largest ? h->likely_dims[k] : largest;
+  }
   for (uint32_t k = 0; k < h->n_dims; k++) {
     bool is_room = strncmp(h->dims[k], AOT_ROOM, sizeof AOT_ROOM - 1) == 0;
-    text = arena_printf(h->arena, "%s%s%d", text, k ? before : first, is_room ? 2 * LIKELY : LIKELY);
+    text = arena_printf(h->arena, "%s%s%" PRId64, text, k ? before : first, is_room ? 2 * largest : h->likely_dims[k]);
   }
   return text;
 }

@@ -26,6 +26,7 @@ typedef enum aot_error {
 } aot_error;
 
 #define AOT_ROOM "capacity" /* the name of the dimension that says how large carried arrays may grow */
+enum { AOT_LIKELY = 64 };   /* the size that the example takes for a symbolic dimension of which nothing is known */
 
 /* A file of weights begins with a mark of the object to which it belongs: AOT_MARK_WORDS words, in a space of
  * AOT_MARK_BYTES bytes. */
@@ -118,6 +119,7 @@ typedef struct aot_host {
   uint32_t n_dims; /* the number of symbolic dimensions, which are arguments of bind */
   const char **dims;
   const char **dim_descriptions; /* what each of them is, such as: dimension 0 of input 1 "x" */
+  int64_t *likely_dims;          /* the sizes for which the example runs the model */
   uint32_t n_sequences;          /* how many functions of sequences have been begun; their names contain this number */
   uint32_t n_groups;             /* how many concurrent groups are around the sequence that is being written */
   LLVMValueRef context;          /* the context of the function that is being written */

@@ -31,6 +31,19 @@ static const char *const *const *names_of_dims(const compiler_model *s, arena *a
   return names;
 }
 
+/* Returns the shapes and contents of all inputs that the request gives or assumes. */
+static const literal *likely_inputs(const object_call *c) {
+  const compile_request *r = c->request;
+  literal *likely = ARENA_NEW_N(c->a, literal, c->s->n_inputs);
+  for (uint32_t k = 0; k < c->s->n_inputs; k++) {
+    const shape *s = r->inputs && r->inputs[k] ? r->inputs[k] : r->assumed ? &r->assumed[k] : NULL;
+    if (s) {
+      likely[k] = literal_make(*s, r->values ? r->values[k] : NULL);
+    }
+  }
+  return likely;
+}
+
 /* Returns text that says from which model and by which compiler the object was made. */
 static const char *about_model(const compiler_model *s, arena *a) {
   const onnx_model *m = compiler_onnx_model(s);
@@ -107,6 +120,7 @@ static status write_object(void *data) {
                      .n_carried = c->request->n_carried,
                      .carried = carries_of(c->request, c->a),
                      .dim_names = names_of_dims(c->s, c->a),
+                     .likely = likely_inputs(c),
                      .file = c->options->file,
                      .header = c->options->header,
                      .most_arena = c->options->most_arena,

@@ -1,4 +1,4 @@
-"""page_models.py FOLDER: writes the models of which doc/objects.md speaks."""
+"""page_models.py FOLDER: writes the models of which doc/objects.md speaks, and one without inputs."""
 import struct
 import sys
 
@@ -31,6 +31,11 @@ def cache():
     return w.model(nodes, inputs, [w.value("y", FLOAT, []), w.value("present", FLOAT, [None, 2])])
 
 
+def constant():
+    three = w.tensor(FLOAT, [1], struct.pack("<f", 3), "three")
+    return w.model([w.node("Identity", ["three"], ["y"])], [], [w.value("y", FLOAT, [1])], [three])
+
+
 BIAS = (4.5, 2.5)
-for name, model in ("net", net), ("sum", sums), ("cache", cache):
+for name, model in ("net", net), ("sum", sums), ("cache", cache), ("constant", constant):
     w.write(f"{sys.argv[1]}/{name}.onnx", model())

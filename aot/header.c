@@ -195,6 +195,29 @@ static void put_constants(aot_lines *t, const char *name, const aot_ports *ports
   }
 }
 
+/* Says that a run takes only the contents for which the input's elements decided sizes: those of the whole input, or of
+ * single elements (rt_io.told). */
+static void put_contents(aot_lines *t, uint32_t port) {
+  const aot_ports *inputs = &t->h->inputs;
+  const rt_io *io = &inputs->io[port];
+  enum { MOST_SHOWN = 8 };
+  int64_t n = io->value ? shape_elements(&io->shape) : 0;
+  literal value = literal_make(io->shape, io->value);
+  if (n > MOST_SHOWN || (n > 0 && !dtype_is_int((dtype)io->shape.type))) {
+    aot_put(t, ";\n * a run takes only the contents for which the object was compiled");
+    return;
+  }
+  for (int64_t k = 0; k < n; k++) {
+    aot_put(t, ";\n * element %" PRId64 " must be %" PRId64, k, literal_i64(&value, k));
+  }
+  for (uint32_t k = inputs->n_named; k < inputs->n; k++) {
+    const rt_io *told = &inputs->io[k];
+    if (told->told == port + 1 && told->shape.dims[0] >= 0) {
+      aot_put(t, ";\n * element %" PRIu32 " must be %" PRId64, told->element, told->shape.dims[0]);
+    }
+  }
+}
+
 /* Puts a comment that describes a port. */
 static void put_description(aot_lines *t, const aot_ports *ports, uint32_t port) {
   aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, ports->io[port].name));
@@ -202,6 +225,9 @@ static void put_description(aot_lines *t, const aot_ports *ports, uint32_t port)
   if (ports->storage[port] != AOT_PLAIN) {
     bool grows = ports->storage[port] == AOT_SHARED && ports->kept_in[port] >= t->h->inputs.n_named;
     aot_put(t, ", carried from run to run%s", grows ? ";\n * it is the beginning of an array with more room" : "");
+  }
+  if (ports == &t->h->inputs) {
+    put_contents(t, port);
   }
   aot_put(t, " */\n");
 }

@@ -141,6 +141,13 @@ def reported_wrongly(data, work):
     return None if "one object for all sizes but sequence = 576" in done.stdout else done.stdout + done.stderr
 
 
+def described_wrongly(model):
+    """Returns what is wrong if the header does not say that the object is for one content of the input sr."""
+    with open(model.object.path("h"), encoding="utf-8") as f:
+        text = f.read()
+    return None if '/* input "sr": s64[];\n * element 0 must be 16000 */' in text else "it does not say that sr must be 16000"
+
+
 def main():
     data, work = sys.argv[1:]
     write_models(work)
@@ -150,6 +157,7 @@ def main():
     error = programs.link([m.object for m in models], f"{work}/program")
     wrong = programs.check_symbols([m.object for m in models])
     findings += [("the program", error), ("the report", reported_wrongly(data, work))] + [(m.model, wrong.get(m.prefix)) for m in models]
+    findings += [(f"the header of {m.model}", described_wrongly(m)) for m in models if m.model == SILERO + "silero_vad.onnx"]
     for m in models if not error else ():
         findings += [(f"{m.model} for {described}", m.compare(f"{work}/program", described)) for described in m.runs]
         findings += [(f"{m.model} for {d}", m.is_refused(f"{work}/program", d, text)) for d, text in m.refused]

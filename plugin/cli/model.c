@@ -200,6 +200,9 @@ status cli_name_model(const cli_args *args, const session *s, status failed, are
                              "assumed sizes: %s (--dim NAME=SIZE and --shape change that)", assumed);
     }
   }
+  if (status_get_code(failed) == STATUS_UNSUPPORTED && about == STATUS_ABOUT_VALUE) {
+    failed = status_suffix(failed, STATUS_UNSUPPORTED | about, "--input NAME=FILE tells the compiler a content");
+  }
   return status_name_file(failed, args->files.items[0]);
 }
 

@@ -141,6 +141,14 @@ def reported_wrongly(data, work):
     return None if "one object for all sizes but sequence = 576" in done.stdout else done.stdout + done.stderr
 
 
+def refused_wrongly(data, work):
+    """The content of sr decides the structure of silero-vad.  Returns what is wrong if the refusal does not say how to tell it."""
+    command = [os.environ["ONNX_XLA"], "compile", f"{data}/{SILERO}silero_vad.onnx", "--no-cache", "-o", f"{work}/refused.o"]
+    done = subprocess.run(command, capture_output=True, text=True, check=False, timeout=300)
+    good = done.returncode == 1 and "content of input 'sr'" in done.stderr and "--input NAME=FILE" in done.stderr
+    return None if good else done.stderr
+
+
 def described_wrongly(model):
     """Returns what is wrong if the header does not say that the object is for one content of the input sr."""
     with open(model.object.path("h"), encoding="utf-8") as f:
@@ -157,6 +165,7 @@ def main():
     error = programs.link([m.object for m in models], f"{work}/program")
     wrong = programs.check_symbols([m.object for m in models])
     findings += [("the program", error), ("the report", reported_wrongly(data, work))] + [(m.model, wrong.get(m.prefix)) for m in models]
+    findings.append(("the refusal", refused_wrongly(data, work)))
     findings += [(f"the header of {m.model}", described_wrongly(m)) for m in models if m.model == SILERO + "silero_vad.onnx"]
     for m in models if not error else ():
         findings += [(f"{m.model} for {described}", m.compare(f"{work}/program", described)) for described in m.runs]

@@ -141,6 +141,9 @@ static status prepare(hlo_module *m, preparation *p) {
 status cpu_target_of(arena *a, const rt_compile_options *o, emit_target *out) {
   const char *usual = o->triple ? "generic" : "native";
   TRY(emit_target_init(a, o->triple, o->cpu ? o->cpu : usual, (int)o->lanes, out));
+  if (o->features) {
+    TRY(emit_target_change_features(a, o->features, (int)o->lanes, out));
+  }
   if (o->small) {
     emit_target_make_small(out);
   }

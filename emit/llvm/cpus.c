@@ -1,4 +1,4 @@
-/* cpus.c - the tables of architectures and CPUs; see cpus.h. */
+/* cpus.c - the tables of architectures, CPUs and features; see cpus.h. */
 #include "emit/llvm/cpus.h"
 
 #include <string.h>
@@ -124,4 +124,114 @@ bool emit_has_feature(const char *features, const char *name) {
     }
   }
   return false;
+}
+
+/* --- changes of features --- */
+
+/* A feature that LLVM takes to need another one of the same architecture family. */
+static const struct {
+  emit_family family;
+  const char *name, *needed;
+} needs[] = {
+    {EMIT_X86, "ssse3", "sse3"},
+    {EMIT_X86, "sse4.1", "ssse3"},
+    {EMIT_X86, "sse4.2", "sse4.1"},
+    {EMIT_X86, "sse4a", "sse3"},
+    {EMIT_X86, "avx", "sse4.2"},
+    {EMIT_X86, "avx2", "avx"},
+    {EMIT_X86, "f16c", "avx"},
+    {EMIT_X86, "fma", "avx"},
+    {EMIT_X86, "avxvnni", "avx2"},
+    {EMIT_X86, "vaes", "avx2"},
+    {EMIT_X86, "vpclmulqdq", "avx"},
+    {EMIT_X86, "avx512f", "avx2"},
+    {EMIT_X86, "avx512f", "f16c"},
+    {EMIT_X86, "avx512f", "fma"},
+    {EMIT_X86, "avx512cd", "avx512f"},
+    {EMIT_X86, "avx512bw", "avx512f"},
+    {EMIT_X86, "avx512dq", "avx512f"},
+    {EMIT_X86, "avx512vl", "avx512f"},
+    {EMIT_X86, "avx512ifma", "avx512f"},
+    {EMIT_X86, "avx512vnni", "avx512f"},
+    {EMIT_X86, "avx512vpopcntdq", "avx512f"},
+    {EMIT_X86, "avx512bf16", "avx512bw"},
+    {EMIT_X86, "avx512bitalg", "avx512bw"},
+    {EMIT_X86, "avx512vbmi", "avx512bw"},
+    {EMIT_X86, "avx512vbmi2", "avx512bw"},
+    {EMIT_X86, "avx512fp16", "avx512bw"},
+    {EMIT_X86, "avx512fp16", "avx512dq"},
+    {EMIT_X86, "avx512fp16", "avx512vl"},
+    {EMIT_ARM, "vfp4", "fp16"},
+    {EMIT_RISCV, "d", "f"},
+    {EMIT_RISCV, "v", "d"},
+    {EMIT_RISCV, "zvl256b", "v"},
+    {EMIT_RISCV, "zfhmin", "f"},
+    {EMIT_RISCV, "zvfhmin", "v"},
+};
+enum { N_NEEDS = sizeof needs / sizeof *needs };
+
+/* Returns the list of features without `name`. */
+static const char *without(arena *a, const char *features, const char *name) {
+  size_t n = strlen(name);
+  const char *kept = "";
+  for (const char *p = features; *p;) {
+    size_t length = strcspn(p, ",");
+    if (length != n + 1 || strncmp(p + 1, name, n) != 0) {
+      kept = arena_printf(a, "%s%s%.*s", kept, *kept ? "," : "", (int)length, p);
+    }
+    p += length + (p[length] == ',');
+  }
+  return kept;
+}
+
+/* Each returns the list with `name` and what it needs added, or with `name` and what needs it removed. */
+static const char *add(arena *a, const emit_arch *arch, const char *features, const char *name) {
+  if (emit_has_feature(features, name) || emit_has_feature(arch->baseline, name)) {
+    return features;
+  }
+  features = arena_printf(a, "%s%s+%s", features, *features ? "," : "", name);
+  for (int k = 0; k < N_NEEDS; k++) {
+    if (needs[k].family == arch->family && strcmp(needs[k].name, name) == 0) {
+      features = add(a, arch, features, needs[k].needed);
+    }
+  }
+  return features;
+}
+
+static const char *take_away(arena *a, const emit_arch *arch, const char *features, const char *name) {
+  if (!emit_has_feature(features, name)) {
+    return features;
+  }
+  features = without(a, features, name);
+  for (int k = 0; k < N_NEEDS; k++) {
+    if (needs[k].family == arch->family && strcmp(needs[k].needed, name) == 0) {
+      features = take_away(a, arch, features, needs[k].name);
+    }
+  }
+  return features;
+}
+
+/* Returns all features that CPUs of the architecture have in the table. */
+static const char *known_features(arena *a, const emit_arch *arch) {
+  const char *known = "";
+  for (size_t k = 0; k < emit_n_cpus; k++) {
+    char *rest, *list = arena_strdup(a, strcmp(emit_cpus[k].arch, arch->name) == 0 ? emit_cpus[k].features : "");
+    for (char *name = strtok_r(list, ",", &rest); name; name = strtok_r(NULL, ",", &rest)) {
+      known = emit_has_feature(known, name + 1) ? known : arena_printf(a, "%s%s%s", known, *known ? "," : "", name);
+    }
+  }
+  return known;
+}
+
+status emit_change_features(arena *a, const emit_arch *arch, const char *features, const char *list, const char **out) {
+  const char *known = known_features(a, arch);
+  char *rest, *changes = arena_strdup(a, list);
+  for (char *c = strtok_r(changes, ",", &rest); c; c = strtok_r(NULL, ",", &rest)) {
+    CHECK_THAT(*c == '+' || *c == '-', STATUS_INVALID_ARGUMENT, "feature '%s' must begin with + or -", c);
+    CHECK_THAT(emit_has_feature(known, c + 1), STATUS_INVALID_ARGUMENT, "unknown feature '%s' of %s; known are %s",
+               c + 1, arch->name, *known ? known : "none");
+    features = *c == '+' ? add(a, arch, features, c + 1) : take_away(a, arch, features, c + 1);
+  }
+  *out = features;
+  return NULL;
 }

@@ -6,6 +6,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "base/arena.h"
+
 /* The families of architectures.  target.c says for each family which features give which abilities. */
 typedef enum emit_family { EMIT_X86, EMIT_AARCH64, EMIT_ARM, EMIT_CORTEX_M, EMIT_RISCV, EMIT_WASM } emit_family;
 
@@ -45,5 +47,11 @@ const emit_cpu *emit_find_cpu(const emit_arch *arch, const char *name);
 
 /* Returns true if "+name" is in the list of features. */
 bool emit_has_feature(const char *features, const char *name);
+
+/* Sets *out, on the arena, to `features` with the changes of `list`, such as "+avx512vnni,-avx512fp16", from left to
+ * right: a feature is added with those that it needs, or removed with those that need it.  A name is one of a feature
+ * that a CPU of the architecture has in the table; otherwise the error is INVALID_ARGUMENT and lists the names. */
+STATUS_MUST_USE status emit_change_features(arena *a, const emit_arch *arch, const char *features, const char *list,
+                                            const char **out);
 
 #endif

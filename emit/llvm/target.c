@@ -220,6 +220,13 @@ static status named_cpu(arena *a, const char *cpu, emit_target *t) {
   return NULL;
 }
 
+static status set_lanes(int lanes, emit_target *t) {
+  CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
+             "%d lanes; 1, 4, 8 and 16 are possible", lanes);
+  t->lanes = lanes ? lanes : t->vector_bits >= 128 ? t->vector_bits / 32 : 1;
+  return NULL;
+}
+
 status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out) {
   emit_start_llvm();
   const char *host = take(a, LLVMGetDefaultTargetTriple());
@@ -239,10 +246,15 @@ status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes
     TRY(named_cpu(a, cpu, out));
   }
   set_abilities(out);
-  CHECK_THAT(lanes == 0 || lanes == 1 || lanes == 4 || lanes == 8 || lanes == 16, STATUS_INVALID_ARGUMENT,
-             "%d lanes; 1, 4, 8 and 16 are possible", lanes);
-  out->lanes = lanes ? lanes : out->vector_bits >= 128 ? out->vector_bits / 32 : 1;
-  return NULL;
+  return set_lanes(lanes, out);
+}
+
+status emit_target_change_features(arena *a, const char *list, int lanes, emit_target *t) {
+  const emit_arch *arch = emit_find_arch(t->triple);
+  CHECK_THAT(arch, STATUS_INVALID_ARGUMENT, "features of %s are not known", t->triple);
+  TRY(emit_change_features(a, arch, t->features, list, &t->features));
+  set_abilities(t);
+  return set_lanes(lanes, t);
 }
 
 void emit_target_make_small(emit_target *t) {

@@ -66,6 +66,10 @@ typedef struct emit_target {
  * LLVM splits vectors.  Strings live on the arena. */
 STATUS_MUST_USE status emit_target_init(arena *a, const char *triple, const char *cpu, int lanes, emit_target *out);
 
+/* Changes the features of a target as `list` says, such as "+avx512vnni,-avx512fp16" (emit_change_features), and the
+ * abilities that follow from them.  `lanes` is as above. */
+STATUS_MUST_USE status emit_target_change_features(arena *a, const char *list, int lanes, emit_target *t);
+
 /* Changes a target so that code and memory become small: kernels keep no more on the stack than a microcontroller has,
  * loops are hardly unrolled, and no algorithm takes much memory for the sake of time. */
 void emit_target_make_small(emit_target *t);

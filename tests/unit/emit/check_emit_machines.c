@@ -204,6 +204,58 @@ START_TEST(includes) {
 }
 END_TEST
 
+/* --- changes of features --- */
+
+typedef struct change {
+  const char *triple, *cpu, *list, *features; /* `features`: what remains, or with '!' a part of the message */
+} change;
+
+static const change changes[] = {
+    {"x86_64-linux-gnu", "x86-64-v2", "", "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"},
+    {"x86_64-linux-gnu", "x86-64-v2", "+sse3", "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"},
+    /* with what it needs */
+    {"x86_64-linux-gnu", "x86-64-v2", "+fma", "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+fma,+avx"},
+    {"x86_64-linux-gnu", "x86-64", "+avx", "+avx,+sse4.2,+sse4.1,+ssse3,+sse3"},
+    /* with what needs it */
+    {"x86_64-linux-gnu", "x86-64-v3", "-avx", "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+bmi,+bmi2,+lzcnt,+movbe"},
+    {"x86_64-linux-gnu", "x86-64-v4", "-avx512f",
+     "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi,+bmi2,+f16c,+fma,+lzcnt,+movbe"},
+    /* from left to right; a name that begins like another one */
+    {"x86_64-linux-gnu", "x86-64-v2", "+avx2,-avx", "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2"},
+    {"x86_64-linux-gnu", "x86-64-v3", "-bmi",
+     "+popcnt,+sse3,+ssse3,+sse4.1,+sse4.2,+avx,+avx2,+bmi2,+f16c,+fma,+lzcnt,+movbe"},
+    {"aarch64-linux-gnu", "generic", "+dotprod", "+dotprod"},
+    {"aarch64-linux-gnu", "cortex-a76", "-dotprod", ""},
+    {"riscv64-linux-gnu", "generic", "+zvfhmin", "+zvfhmin,+v"},
+    {"riscv64-linux-gnu", "spacemit-x60", "-v", "+zfhmin"},
+    {"wasm32-unknown-unknown", "generic", "+simd128", "+simd128"},
+    {"aarch64-linux-gnu", "generic", "+avx", "!unknown feature 'avx' of aarch64; known are +dotprod"},
+    {"thumbv6m-none-eabi", "generic", "+dsp", "!known are none"},
+    {"x86_64-linux-gnu", "x86-64", "avx", "!feature 'avx' must begin with + or -"},
+};
+enum { N_CHANGES = sizeof changes / sizeof *changes };
+
+START_TEST(features) {
+  const change *c = &changes[_i];
+  emit_target t, whole;
+  status s = emit_target_init(kernel_arena, c->triple, c->cpu, 0, &t);
+  ck_assert(!s);
+  s = emit_target_change_features(kernel_arena, c->list, 0, &t);
+  if (*c->features == '!') {
+    ck_assert(s && strstr(status_message(s), c->features + 1));
+    status_free(s);
+    return;
+  }
+  ck_assert_msg(!s, "%s", status_message(s));
+  ck_assert_str_eq(t.features, c->features);
+  /* The abilities follow: those of a CPU that has these features. */
+  if (strcmp(c->list, "-avx512f") == 0) {
+    ck_assert(!emit_target_init(kernel_arena, c->triple, "x86-64-v3", 0, &whole));
+    ck_assert(t.lanes == whole.lanes && t.registers == whole.registers && t.scalef == whole.scalef);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("emit-machines");
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
@@ -212,5 +264,6 @@ int main(void) {
   tcase_add_test(t, other_machines);
   tcase_add_test(t, small_stacks);
   tcase_add_loop_test(t, includes, 0, N_PAIRS);
+  tcase_add_loop_test(t, features, 0, N_CHANGES);
   return run_suite("emit-machines", t);
 }

@@ -35,15 +35,20 @@ static dim resolve(void *data, dim symbol) {
   return symbol;
 }
 
-status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value, dim *out) {
+status onnx_resolve_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, dim *out) {
   resolution r = {.dims = t, .definitions = definitions};
+  *out = resolve(&r, symbol);
+  return r.failed;
+}
+
+status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value, dim *out) {
   dim free;
   int64_t factor, rest, hint;
-  *out = resolve(&r, symbol);
+  TRY(onnx_resolve_dim(t, definitions, symbol, out));
   if (dim_linear(t, *out, &free, &factor, &rest) && !dim_hint(t, free, &hint)) {
     dim_set_hint(t, free, (value - rest) / factor);
   }
-  return r.failed;
+  return NULL;
 }
 
 /* --- what importers ask --- */

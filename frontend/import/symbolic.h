@@ -30,9 +30,10 @@ STATUS_MUST_USE status onnx_assume_sizes(arena *a, const onnx_model *m, const on
 STATUS_MUST_USE status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                                 onnx_segment *out);
 
-/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition.  `value` is the size for
- * which the model is imported.  If the definition is a multiple of one symbol plus a constant, that symbol gets the
- * hint at which the definition equals `value`, unless it has a hint already. */
+/* Sets *out to what the symbol is defined as, or to the symbol itself if it has no definition. */
+STATUS_MUST_USE status onnx_resolve_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, dim *out);
+/* The same.  `value` is the size for which the model is imported.  If the definition is a multiple of one symbol plus a
+ * constant, that symbol gets the hint at which the definition equals `value`, unless it has a hint already. */
 STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value,
                                      dim *out);
 

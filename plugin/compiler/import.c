@@ -78,7 +78,7 @@ static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k,
 static const char *definition_text(arena *a, const onnx_definitions *from, uint32_t k) {
   dim_table *t = dim_table_create(a);
   dim value = DIM_OVERFLOW;
-  status failed = onnx_open_dim(t, from, dim_symbol(t, from->items[k].symbol), 0, &value);
+  status failed = onnx_resolve_dim(t, from, dim_symbol(t, from->items[k].symbol), &value);
   bool is_number = !failed && dim_is_const(value);
   status_free(failed);
   return is_number ? dim_print(a, t, value) : from->items[k].equals;

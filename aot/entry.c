@@ -180,6 +180,25 @@ static void write_error_text(aot_host *h) {
   LLVMBuildRet(h->ir->builder, aot_load(h, h->ir->ptr, at));
 }
 
+/* Returns a line for each input or output. */
+static const char *ports_text(arena *a, const aot_ports *ports) {
+  const char *text = "";
+  for (uint32_t k = 0; k < ports->n_named; k++) {
+    text = arena_printf(a, "%s%s: %s %s\n", text, ports->word, aot_printable(a, ports->io[k].name),
+                        aot_shape_text(a, ports, k));
+  }
+  return text;
+}
+
+/* Returns a line for each size that is open. */
+static const char *dims_text(const aot_host *h) {
+  const char *text = "";
+  for (uint32_t k = 0; k < h->n_dims; k++) {
+    text = arena_printf(h->arena, "%sopen size: dim_%s, %s\n", text, h->dims[k], h->dim_descriptions[k]);
+  }
+  return text;
+}
+
 static const char *info_text(const aot_host *hosts) {
   const aot_object *x = hosts[0].object;
   const char *targets = "";
@@ -188,9 +207,10 @@ static const char *info_text(const aot_host *hosts) {
   }
   const char *memory =
       aot_is_static(hosts) ? arena_printf(x->arena, "%" PRIu64 " bytes", x->arena_bytes) : "depends on sizes";
-  return arena_printf(x->arena, "%smodel: %s\n%sprefix: %s\n%sweights: %" PRIu64 " bytes%s\narena: %s\n",
+  return arena_printf(x->arena, "%smodel: %s\n%sprefix: %s\n%sweights: %" PRIu64 " bytes%s\narena: %s\n%s%s%s",
                       RT_OBJECT_MARK, aot_printable(x->arena, x->options->model), x->options->about, x->options->prefix,
-                      targets, x->weights_bytes, x->options->separate_weights ? " in a file" : "", memory);
+                      targets, x->weights_bytes, x->options->separate_weights ? " in a file" : "", memory,
+                      ports_text(x->arena, &hosts->inputs), ports_text(x->arena, &hosts->outputs), dims_text(hosts));
 }
 
 void aot_write_entries(aot_host *hosts) {

@@ -28,16 +28,6 @@ static void put_dims(aot_lines *t, const char *before) {
   }
 }
 
-static void put_shape(aot_lines *t, const aot_ports *ports, uint32_t port) {
-  const rt_io *io = &ports->io[port];
-  aot_put(t, "%s[", dtype_name((dtype)io->shape.type));
-  for (int k = 0; k < io->shape.rank; k++) {
-    aot_put(t, k ? "," : "");
-    aot_put(t, aot_size_output(ports, port, k) || io->shape.dims[k] < 0 ? "?" : "%" PRId64, io->shape.dims[k]);
-  }
-  aot_put(t, "]");
-}
-
 /* --- the parts --- */
 
 static void put_beginning(aot_lines *t) {
@@ -221,7 +211,7 @@ static void put_contents(aot_lines *t, uint32_t port) {
 /* Puts a comment that describes a port. */
 static void put_description(aot_lines *t, const aot_ports *ports, uint32_t port) {
   aot_put(t, "/* %s \"%s\": ", ports->word, aot_printable(t->h->arena, ports->io[port].name));
-  put_shape(t, ports, port);
+  aot_put(t, "%s", aot_shape_text(t->h->arena, ports, port));
   if (ports->storage[port] != AOT_PLAIN) {
     bool grows = ports->storage[port] == AOT_SHARED && ports->kept_in[port] >= t->h->inputs.n_named;
     aot_put(t, ", carried from run to run%s", grows ? ";\n * it is the beginning of an array with more room" : "");

@@ -199,6 +199,8 @@ LLVMValueRef aot_io_bytes(const aot_host *h, const rt_io *io);
 /* If dimension d of output k depends on data, returns the number of the output that contains this dimension.  Otherwise
  * returns 0, which is never the number of such an output, since these come after all others. */
 uint32_t aot_size_output(const aot_ports *ports, uint32_t k, int d);
+/* Returns the type and the shape of port k, such as f32[?,576], with ? for what is not a number. */
+const char *aot_shape_text(arena *a, const aot_ports *ports, uint32_t k);
 /* Returns dimension d of port k.  If it depends on data, this is the number that the run has computed. */
 LLVMValueRef aot_dimension(const aot_host *h, const aot_ports *ports, uint32_t k, int d);
 /* Returns the address of a port's own memory. */

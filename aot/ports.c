@@ -1,4 +1,6 @@
 /* ports.c - the functions of an object for its inputs and outputs, and the tables that describe them. */
+#include <inttypes.h>
+
 #include "aot/host.h"
 
 /* --- functions --- */
@@ -141,4 +143,15 @@ void aot_write_tables(aot_host *h) {
     write_set(h, lists[k]);
     add_values(h, lists[k]);
   }
+}
+
+const char *aot_shape_text(arena *a, const aot_ports *ports, uint32_t k) {
+  const rt_io *io = &ports->io[k];
+  const char *text = arena_printf(a, "%s[", dtype_name((dtype)io->shape.type));
+  for (int d = 0; d < io->shape.rank; d++) {
+    bool open = aot_size_output(ports, k, d) || io->shape.dims[d] < 0;
+    text = open ? arena_printf(a, "%s%s?", text, d ? "," : "")
+                : arena_printf(a, "%s%s%" PRId64, text, d ? "," : "", io->shape.dims[d]);
+  }
+  return arena_printf(a, "%s]", text);
 }

@@ -96,7 +96,11 @@ status cli_info(const cli_args *args, arena *a, int *code) {
     return NULL;
   }
   TRY(status_name_file(rt_image_open(a, path, args->verify, &image), path));
-  printf("model      %s\nmade by    %s\n", image->model, image->producer);
+  printf("model      %s\n", image->model);
+  if (image->model_hash) {
+    printf("hash       %016" PRIx64 "\n", image->model_hash);
+  }
+  printf("made by    %s\n", image->producer);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     print_program(image->programs[k], k + 1);
   }

@@ -9,6 +9,7 @@
 
 #include "backend_ref/eval.h"
 #include "base/file.h"
+#include "base/hash.h"
 #include "frontend/model/external_data.h"
 #include "hlo/passes/carry.h"
 #include "hlo/passes/pass.h"
@@ -203,6 +204,11 @@ status compiler_model_bytes(const compiler_model *s, rt_span *out) {
   CHECK_THAT(s->n_files == 0, STATUS_UNSUPPORTED, "the model has data in other files");
   *out = (rt_span){m->source.bytes, m->source.size};
   return NULL;
+}
+
+uint64_t compiler_model_hash(const compiler_model *s) {
+  const onnx_model *m = ((const opened_model *)s->model)->onnx;
+  return m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;
 }
 
 /* Gives memory back to the system: the pages of the model's file that were read, and the memory that malloc would keep

@@ -54,6 +54,7 @@ const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
       .segments_destroy = segmented_model_destroy,
       .segments_run = segmented_model_run,
       .bytes = compiler_model_bytes,
+      .model_hash = compiler_model_hash,
       .check = compiler_check,
       .print = compiler_print,
       .explain = compiler_explain,

@@ -200,7 +200,7 @@ typedef struct compiler_object {
                                 of the last one */
 } compiler_object;
 
-enum { COMPILER_ABI = 18 };
+enum { COMPILER_ABI = 19 };
 
 typedef struct compiler_api {
   uint32_t abi;
@@ -239,6 +239,8 @@ typedef struct compiler_api {
   /* Returns the bytes of the model's file, which are borrowed from the model.  The error is UNSUPPORTED if the model is
    * HLO text or has external data or constants beside its file. */
   status (*bytes)(const compiler_model *s, rt_span *out);
+  /* Returns a hash of the model's file, without external data; 0 if the model is HLO text. */
+  uint64_t (*model_hash)(const compiler_model *s);
   /* Returns an error if the model cannot be compiled, as far as can be told without compiling it.  The error is the
    * first of these: all unsupported operators together, an output that is declared with an unsupported type, an error
    * of the import, an output whose type or shape differs from its declaration. */

@@ -73,6 +73,7 @@ STATUS_MUST_USE status compiler_write_object(const compiler_model *s, const comp
 STATUS_MUST_USE status compiler_segments_create(const compiler_model *s, const compile_request *request,
                                                 mem_budget *budget, segmented_model **out);
 STATUS_MUST_USE status compiler_model_bytes(const compiler_model *s, rt_span *out);
+uint64_t compiler_model_hash(const compiler_model *s);
 STATUS_MUST_USE status compiler_list_ops(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
 STATUS_MUST_USE status compiler_check(const compiler_model *s, const compile_request *request, mem_budget *budget);
 

@@ -5,7 +5,6 @@
 #include "aot/aot.h"
 #include "backend_cpu/compile/target.h"
 #include "backend_ref/eval.h"
-#include "base/hash.h"
 #include "frontend/model/model_internal.h"
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/internal.h"
@@ -46,9 +45,7 @@ static const literal *likely_inputs(const object_call *c) {
 
 /* Returns text that says from which model and by which compiler the object was made. */
 static const char *about_model(const compiler_model *s, arena *a) {
-  const onnx_model *m = compiler_onnx_model(s);
-  uint64_t hash = m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;
-  return arena_printf(a, "hash: %016" PRIx64 "\nmade by: onnx-xla " PACKAGE_VERSION " (%s)\n", hash,
+  return arena_printf(a, "hash: %016" PRIx64 "\nmade by: onnx-xla " PACKAGE_VERSION " (%s)\n", compiler_model_hash(s),
                       compiler_versions());
 }
 

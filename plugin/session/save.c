@@ -68,11 +68,29 @@ static status add_program(saving *x, rt_image *image, const session_program *c) 
   return NULL;
 }
 
+/* Sets what the image says of the model and of its maker: what the image said from which the session was opened, or
+ * what the compiler says. */
+static status describe(saving *x, rt_image *image) {
+  session *s = x->s;
+  const compiler_api *compiler;
+  if (s->image) {
+    image->producer = s->image->producer;
+    image->model_hash = s->image->model_hash;
+    return NULL;
+  }
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  image->producer = arena_printf(x->scratch, "onnx-xla " PACKAGE_VERSION " (%s)", compiler->versions);
+  image->model_hash = compiler->model_hash(s->source);
+  return NULL;
+}
+
 static status save_guarded(void *data) {
   saving *x = data;
   session *s = x->s;
   x->scratch = arena_create(&s->compiling); /* programs may have to be compiled again */
-  rt_image image = {.model = s->source->name, .producer = PACKAGE_VERSION, .target = s->target->name};
+  rt_image image = {.model = s->source->name, .target = s->target->name};
+  TRY(describe(x, &image));
   uint32_t most = s->n_generals;
   for (const session_program *c = s->compiled.first; c; c = c->next) {
     most += c->program != NULL;

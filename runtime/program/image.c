@@ -2,8 +2,8 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row for each section: kind, offset, size, hash
- *   sections  META (model, producer, target, kernel ABI, producer and identity of the base), PROGRAMS, SOURCE (a model,
- *             or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS (page-aligned, last)
+ *   sections  META (model, producer, target, model_hash, kernel ABI, producer and identity of the base), PROGRAMS,
+ * SOURCE (a model, or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS (page-aligned, last)
  *
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
@@ -279,6 +279,7 @@ static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image
   image->model = rt_get_text(&r);
   image->producer = rt_get_text(&r);
   image->target = rt_get_text(&r);
+  image->model_hash = (uint64_t)rt_get_i64(&r);
   int64_t kernel_abi = rt_get_i64(&r);
   const char *base = rt_get_text(&r);
   uint64_t identity = (uint64_t)rt_get_i64(&r);

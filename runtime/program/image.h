@@ -14,6 +14,7 @@ typedef struct rt_image {
   const char *model;    /* the name of the module */
   const char *producer; /* the versions of the libraries that made the programs, for messages */
   const char *target;   /* the target that runs the programs */
+  uint64_t model_hash;  /* a hash of the file of the ONNX model, by which people find it again; 0 if there is none */
   uint32_t n_programs;
   rt_program **programs;
   /* The model itself, if it must be compiled in parts (segments) while it runs; empty if the programs are sufficient.

@@ -276,6 +276,7 @@ static status write_image(arena *a, const rt_image *image, FILE *f) {
   rt_put_text(&meta, image->model);
   rt_put_text(&meta, image->producer);
   rt_put_text(&meta, image->target);
+  rt_put_i64(&meta, (int64_t)image->model_hash);
   rt_put_i64(&meta, RT_KERNEL_ABI);
   rt_put_text(&meta, image->base ? image->base->producer : "");
   rt_put_i64(&meta, image->base ? (int64_t)image->base->identity : 0);

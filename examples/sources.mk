@@ -6,6 +6,7 @@ examples_files = \
 	examples/draw-text \
 	examples/objects/Makefile \
 	examples/objects/filetype.c \
+	examples/objects/spot.c \
 	examples/objects/vad.c
 examples_ocr_CPPFLAGS = $(FLAGS_OF_CLIENTS)
 examples_ocr_LDADD = $(LIBS_OF_CLIENTS)

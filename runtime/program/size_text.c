@@ -85,6 +85,9 @@ void size_write_heading(FILE *f, int width, const char *what, const rt_program *
       separator = ", ";
     }
   }
+  if (p->n_guards) {
+    fprintf(f, ", if %" PRIu32 " guard%s", p->n_guards, p->n_guards == 1 ? " holds" : "s hold");
+  }
   fputs("\n", f);
 }
 

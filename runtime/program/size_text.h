@@ -19,8 +19,8 @@ bool size_is_pin(const rt_definition *d);
 /* Returns text that says which nodes have pinned the sizes of a program that was to be for all sizes. */
 const char *size_why_static(arena *a, const rt_program *p);
 
-/* Writes a line that says that one `what`, such as a program, is for all sizes but those that are pinned.  Its first
- * word is padded to `width`. */
+/* Writes a line that says that one `what`, such as a program, is for all sizes but those that are pinned, and how many
+ * guards must hold.  Its first word is padded to `width`. */
 void size_write_heading(FILE *f, int width, const char *what, const rt_program *p);
 /* Writes a line for each symbol, definition and guard, and one with the number of pins of each operator.  The first
  * word of each line is indented by `indent` and padded to `width`. */

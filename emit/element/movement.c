@@ -185,8 +185,7 @@ emit_window_dims emit_window_dims_of(const hlo_instr *i, const shape *outer) {
     }
   }
   for (int d = 0; d < operand(i, 0)->rank; d++) {
-    bool inserted = hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) || hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d);
-    w.offset_of[d] = inserted ? -1 : (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n++];
+    w.offset_of[d] = hlo_is_window_dim(i, d) ? (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n++] : -1;
   }
   return w;
 }

@@ -30,6 +30,12 @@ hlo_instr *hlo_only_user(hlo_value v);
  * dimension.  In the result, the dimensions of the indices replace it. */
 bool hlo_is_take(const hlo_instr *i, int64_t *dimension);
 
+/* Returns true if dimension d of the operand of a gather or scatter is one of a window: if it is neither collapsed nor
+ * a batch dimension.  Such dimensions belong to those of offset_dims, in order. */
+static inline bool hlo_is_window_dim(const hlo_instr *i, int d) {
+  return !hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) && !hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d);
+}
+
 /* Returns true if the gather looks up bytes in a table: take(table, convert(q)), where the table is u8[256] or s8[256]
  * and q is u8. */
 bool hlo_is_lookup(const hlo_instr *gather);

@@ -48,7 +48,7 @@ static void walk_windows(access *a) {
   const hlo_instr *i = a->i;
   for (int d = 0, k = 0; d < a->x->rank; d++) {
     a->dims[d] = (walk){.step = 1, .count = 1, .along = -1};
-    if (!hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) && !hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d)) {
+    if (hlo_is_window_dim(i, d)) {
       int to = (int)hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[k++];
       a->dims[d] = (walk){.step = 1, .count = a->moved->dims[to], .along = to};
     }

@@ -7,7 +7,7 @@
 /* Returns the dimension of the operand to which window dimension number k of the updates belongs. */
 static int operand_dim(const hlo_instr *i, uint32_t k) {
   for (int d = 0;; d++) {
-    if (!hlo_has_int(i, HLO_ATTR_COLLAPSED_DIMS, d) && !hlo_has_int(i, HLO_ATTR_OPERAND_BATCH, d) && k-- == 0) {
+    if (hlo_is_window_dim(i, d) && k-- == 0) {
       return d;
     }
   }

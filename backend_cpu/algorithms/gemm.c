@@ -14,13 +14,17 @@ enum { ROWS, VECTORS, LANES }; /* indices of cpu_config.v; a value of 0 leaves t
 
 static dim_table *dims_of(const cpu_problem *p) { return p->instr->parent->module->dims; }
 
-/* Returns true if a run reads the weights from memory: no loop is around the product whose next iteration would find
- * them in a cache, and all weights together are larger than a core's share of caches usually is, so that the next run
- * does not find them there, either. */
+/* Returns true if no loop is around the product whose next iteration would find the weights in a cache. */
+static bool is_outside_loops(const cpu_problem *p) {
+  const hlo_computation *c = p->instr->parent;
+  return c == c->module->entry;
+}
+
+/* Returns true if a run reads the weights from memory: all weights together are larger than a core's share of caches
+ * usually is, so that the next run does not find them there, either. */
 static bool weights_in_memory(const cpu_problem *p) {
   const uint64_t caches = 16 << 20;
-  const hlo_computation *c = p->instr->parent;
-  return c == c->module->entry && p->options.constant_bytes > caches;
+  return is_outside_loops(p) && p->options.constant_bytes > caches;
 }
 
 static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
@@ -111,12 +115,10 @@ static int registers_of(const cpu_problem *p) {
   return emit_gemm_registers(p->options.target, makes ? (dtype)g.dot : DTYPE_INVALID);
 }
 
-/* Returns true if each weight is read once in a run: there is one row, and no loop around it whose next iteration would
- * find the weights in a cache. */
+/* Returns true if each weight is read once in a run. */
 static bool reads_once(const cpu_problem *p) {
   emit_product g;
-  const hlo_computation *c = p->instr->parent;
-  return c == c->module->entry && !p->takes_sizes && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
+  return is_outside_loops(p) && !p->takes_sizes && make(p, &(cpu_config){.v = {0}}, &g) && g.tile_rows == 1;
 }
 
 /* Lists configs with different blocks: the block that emit_product_choose finds best; the same in vectors of half the

@@ -164,8 +164,7 @@ static status build(void *data, arena *shared, const autotune_problem *p, const 
   return cpu_trial_create(&c->problem, config, t->pool, c->copies, t->weights_span, arena_budget(t->arena), out);
 }
 
-cpu_tunables *cpu_tunables_create(arena *a, const hlo_module *m, const cpu_problem_options *options,
-                                  autotune_backend *out) {
+cpu_tunables *cpu_tunables_create(arena *a, const cpu_problem_options *options, autotune_backend *out) {
   cpu_tunables *t = ARENA_NEW(a, cpu_tunables);
   *t = (cpu_tunables){.arena = a, .options = options, .weights_span = weights_span(options->constant_bytes)};
   *out = (autotune_backend){.data = t,

@@ -8,10 +8,9 @@
 
 typedef struct cpu_tunables cpu_tunables;
 
-/* Makes *out, the backend that autotune() needs for the module's contractions.  `options` and the target in it are
+/* Makes *out, the backend that autotune() needs for a module's contractions.  `options` and the target in it are
  * borrowed.  Must be destroyed when tuning is done. */
-cpu_tunables *cpu_tunables_create(arena *a, const hlo_module *m, const cpu_problem_options *options,
-                                  autotune_backend *out);
+cpu_tunables *cpu_tunables_create(arena *a, const cpu_problem_options *options, autotune_backend *out);
 void cpu_tunables_destroy(cpu_tunables *t);
 
 #endif

@@ -47,7 +47,7 @@ static status tune(arena *a, hlo_module *m, const rt_compile_options *options, c
                    cpu_plans *plans, rt_report *report) {
   autotune_backend backend;
   autotune_result tuned;
-  cpu_tunables *tunables = cpu_tunables_create(a, m, problems, &backend);
+  cpu_tunables *tunables = cpu_tunables_create(a, problems, &backend);
   backend.background = options->background;
   backend.provisional = options->provisional;
   rt_tune how = options->numerics.deterministic ? RT_TUNE_OFF : options->tune;

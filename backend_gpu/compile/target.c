@@ -220,6 +220,8 @@ static status compile_kernels(compilation *c) {
 }
 
 static status compile_for(compilation *c, hlo_module *m, rt_program **out) {
+  CHECK_THAT(!c->options->features, STATUS_INVALID_ARGUMENT,
+             "--features is for processors; a GPU has those of its architecture");
   c->start = clock_seconds();
   TRY(run_passes(c, m));
   TRY(lower_module(c, m));
@@ -234,16 +236,9 @@ static compilation begin(const rt_compile_options *given, arena *a, const char *
   return (compilation){.options = own, .arena = a, .name = name, .report = report ? report : ARENA_NEW(a, rt_report)};
 }
 
-static status has_no_features(const rt_compile_options *o) {
-  CHECK_THAT(!o->features, STATUS_INVALID_ARGUMENT,
-             "--features is for processors; a GPU has those of its architecture");
-  return NULL;
-}
-
 static status compile_host(struct hlo_module *m, const rt_compile_options *options, arena *a, rt_program **out,
                            rt_report *report) {
   compilation c = begin(options, a, GPU_HOST_TARGET_NAME, report);
-  TRY(has_no_features(c.options));
   bool checked = c.options->cpu && strcmp(c.options->cpu, "checked") == 0;
   CHECK_THAT(checked || !c.options->cpu || strcmp(c.options->cpu, "native") == 0, STATUS_INVALID_ARGUMENT,
              "unknown CPU '%s'; the emulator knows native, and checked, which finds data races", c.options->cpu);
@@ -297,7 +292,6 @@ static status compile(struct hlo_module *m, const rt_compile_options *options, a
                       rt_report *report) {
   compilation c = begin(options, a, GPU_TARGET_NAME, report);
   const char *architectures;
-  TRY(has_no_features(c.options));
   TRY(choose_architectures(c.options, a, &architectures));
   TRY(strcmp(architectures, "host") == 0 ? emit_target_blocks_host(a, &c.target)
                                          : read_architectures(&c, arena_strdup(a, architectures)));

@@ -5,8 +5,7 @@
 #include <string.h>
 
 /* Returns sizes for the symbolic dimensions as C arguments: `first` stands before the first one, and `before` before
- * each of the others.  The size of the room (AOT_ROOM) is larger than the others, so that carried arrays can grow.
- */
+ * each of the others.  The size of the room (AOT_ROOM) is larger than the others, so that carried arrays grow. */
 static const char *sizes(const aot_host *h, const char *first, const char *before) {
   const char *text = "";
   int64_t largest = AOT_LIKELY;

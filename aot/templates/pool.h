@@ -13,9 +13,8 @@
 #include <sched.h>
 
 enum { ONNX_XLA_POOL_MOST = 64, ONNX_XLA_POOL_SPINS = 4000, ONNX_XLA_POOL_RANGES = 4 };
-#define ONNX_XLA_POOL_LINE                                                                  \
-  __attribute__((aligned(64))) /* what one thread writes does not slow what others wait for \
-                                */
+/* What begins a cache line of its own, so that writing it does not slow the threads that wait for what is beside it. */
+#define ONNX_XLA_POOL_LINE __attribute__((aligned(64)))
 
 /* The part of a thread's share of a loop that no thread has taken yet. */
 typedef struct onnx_xla_pool_share {

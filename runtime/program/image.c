@@ -2,8 +2,9 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row for each section: kind, offset, size, hash
- *   sections  META (model, producer, target, model_hash, kernel ABI, producer and identity of the base), PROGRAMS,
- * SOURCE (a model, or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS (page-aligned, last)
+ *   sections  META (model, producer, target, hash of the model, kernel ABI, producer and identity of the base),
+ *             PROGRAMS, SOURCE (a model, or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS (page-aligned,
+ *             last)
  *
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is

@@ -43,7 +43,7 @@ static status find_initializer(const onnx_frame *f, arena *a, const char *name, 
   for (size_t k = 0; g && k < g->n_initializer; k++) {
     if (strcmp(g->initializer[k]->name, name) == 0) {
       *out = ARENA_NEW(a, literal);
-      return onnx_tensor_literal(a, source, g->initializer[k], *out);
+      return onnx_tensor_weights(a, source, g->initializer[k], *out);
     }
   }
   for (size_t k = 0; g && k < g->n_sparse_initializer; k++) {

@@ -111,7 +111,8 @@ const onnx_opsets *onnx_frame_opsets(const onnx_frame *f);
 STATUS_MUST_USE status onnx_frame_node(const onnx_frame *f, arena *a, size_t k, const Onnx__NodeProto **out);
 
 /* Looks a value up in the frame and the frames around it.  If it is an array of a frame, sets *array; if it is an
- * initializer, reads it onto `a` and sets *initializer; the other is NULL.  Both are NULL if there is no such value. */
+ * initializer, reads it onto `a` and sets *initializer, whose elements need not be aligned (onnx_tensor_weights); the
+ * other is NULL.  Both are NULL if there is no such value. */
 STATUS_MUST_USE status onnx_frame_find(const onnx_frame *f, arena *a, const char *name, onnx_array **array,
                                        literal **initializer);
 /* Returns the name of element k of a sequence.  It is not valid UTF-8, so that no value of a model has the same name.

@@ -294,6 +294,58 @@ START_TEST(data_in_other_files) {
 }
 END_TEST
 
+enum { WEIGHTS = 1 << 20 };
+
+/* y = ReduceSum(Gather(w, NonZero(x)) + Gather(w, NonZero(x))), where w has WEIGHTS elements, the model's name has
+ * `length` letters, and the import learns from the addition that two computed sizes are equal, so that it begins
+ * again. */
+static void write_weights(int length) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  float *numbers = ARENA_NEW_N(a, float, WEIGHTS);
+  for (int k = 0; k < WEIGHTS; k++) {
+    numbers[k] = (float)(k + 1);
+  }
+  Onnx__TensorProto *w = new_tensor(a, "w", ONNX__TENSOR_PROTO__DATA_TYPE__FLOAT, 1, (int64_t[]){WEIGHTS});
+  set_raw(a, w, numbers, WEIGHTS * sizeof *numbers);
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  m->graph->name = arena_printf(a, "%.*s", length, "graph");
+  graph_node(a, m->graph, "NonZero", "x", "at");
+  graph_node(a, m->graph, "NonZero", "x", "too");
+  graph_node(a, m->graph, "Gather", "w,at", "one");
+  graph_node(a, m->graph, "Gather", "w,too", "other");
+  graph_node(a, m->graph, "Add", "one,other", "both");
+  graph_node(a, m->graph, "ReduceSum", "both", "y");
+  session_case_set_type(a, m->graph->input[0], 1, "100");
+  session_case_set_type(a, m->graph->output[0], 1, "1,1");
+  session_case_write(a, m);
+}
+
+static uint64_t most_memory(const interpreter_site *site) {
+  uint64_t most = 0;
+  for (const segment *x = site->segments; x; x = x->next) {
+    most = x->budget.used > most ? x->budget.used : most;
+  }
+  return most;
+}
+
+/* A segment has weights once at most, wherever they begin in the file and however often it was imported. */
+START_TEST(weights_once) {
+  for (int length = 1; length <= 4; length++) { /* the weights of three of the four are not aligned */
+    write_weights(length);
+    session *s = session_case_open_with(session_case_path, (session_options){.backend = backends[_i], .tune = "off"});
+    float x[MOST] = {0, 1, 1};
+    shape given = shape_make(DTYPE_F32, 1, (dim[]){MOST});
+    session_output out = {0};
+    run(s, &given, x, &out);
+    ck_assert_double_eq(*(const float *)out.data, 2 * (2 + 3));
+    ck_assert_uint_le(most_memory(&s->segments->main), WEIGHTS * sizeof(float) * 3 / 2);
+    session_output_finish(s, &out);
+    session_close(s);
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("segments");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
@@ -302,5 +354,6 @@ int main(void) {
   tcase_add_test(c, kept_kernels);
   tcase_add_test(c, untuned_segments);
   tcase_add_loop_test(c, data_in_other_files, 0, 3);
+  tcase_add_loop_test(c, weights_once, 0, 2);
   return run_suite("segments", c);
 }

@@ -410,16 +410,18 @@ typedef struct storing {
   arena *scratch;
 } storing;
 
-/* Waits before a program is written, since writing slows runs down.  The wait ends when there was no run for a short
- * time, when the session is closed, or after two seconds. */
-static void let_runs_go_first(session *s) {
-  enum { PAUSE = 10000000 /* nanoseconds */, IDLE_PAUSES = 5, MOST_PAUSES = 200 };
+/* A function for rt_image.pace: waits while the model runs, since writing takes a core and memory bandwidth from the
+ * run.  So that a model that runs all the time gets its file, too, the wait ends after 20 ms for each megabyte, of
+ * which writing takes about one.  It also ends when the session is closed. */
+static void let_runs_go_first(void *data, uint64_t bytes) {
+  enum { PAUSE = 5000000 /* nanoseconds */ };
+  const uint64_t bytes_a_pause = 1 << 18;
+  session *s = data;
   compile_cache *c = s->cache;
   pthread_mutex_lock(&c->lock);
-  for (int k = 0, idle = 0; k < MOST_PAUSES && idle < IDLE_PAUSES && !c->closing; k++) {
+  for (uint64_t k = 0; k < bytes / bytes_a_pause && atomic_load(&s->busy) && !c->closing; k++) {
     struct timespec until = clock_after(CLOCK_REALTIME, PAUSE);
     (void)pthread_cond_timedwait(&c->close, &c->lock, &until);
-    idle = atomic_load(&s->busy) ? 0 : idle + 1;
   }
   pthread_mutex_unlock(&c->lock);
 }
@@ -427,25 +429,23 @@ static void let_runs_go_first(session *s) {
 /* Stores, in a file of their own, the weights that all programs of the model with these options share: those constants
  * of p, the first program, that have names (rt_program.names). */
 static void put_weights(session *s, arena *a, const rt_program *p, content_key key) {
-  const uint64_t much = (uint64_t)16 << 20;
-  uint64_t bytes = 0;
   rt_program weights = {.target = p->target,
                         .cpu = "",
                         .constants = ARENA_NEW_N(a, rt_span, p->n_constants),
                         .names = ARENA_NEW_N(a, rt_span, p->n_constants)};
   for (uint32_t k = 0; k < p->n_constants; k++) {
     if (rt_program_name(p, k).size) {
-      bytes += p->constants[k].size;
       weights.constants[weights.n_constants] = p->constants[k];
       weights.names[weights.n_constants++] = p->names[k];
     }
   }
-  if (bytes > much) {
-    let_runs_go_first(s);
-  }
   if (weights.n_constants) {
-    rt_image image = {
-        .model = s->source->name, .target = p->target, .n_programs = 1, .programs = &(rt_program *){&weights}};
+    rt_image image = {.model = s->source->name,
+                      .target = p->target,
+                      .n_programs = 1,
+                      .programs = &(rt_program *){&weights},
+                      .pace = let_runs_go_first,
+                      .pace_data = s};
     note_failure(s->cache, content_store_put_weights(&s->cache->store, s->cache->model, key, image));
   }
 }
@@ -489,7 +489,9 @@ static status write_program(void *data) {
                     .target = p->target,
                     .n_programs = 1,
                     .programs = &(rt_program *){(rt_program *)(uintptr_t)p},
-                    .base = weights_for(x->s, x->scratch, p)};
+                    .base = weights_for(x->s, x->scratch, p),
+                    .pace = let_runs_go_first,
+                    .pace_data = x->s};
   compile_cache_put_kernels(x->s, p, x->compiled->report.new_code);
   return content_store_put(&c->store, c->model, x->key, image);
 }

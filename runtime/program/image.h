@@ -25,6 +25,11 @@ typedef struct rt_image {
    * constant is left to the base if the base has one of the same name and size. */
   const struct rt_image *base;
   uint64_t identity; /* a checksum of the file; only an image that was read has it */
+  /* While a file is written, this function is called each time that about a megabyte, or one constant that is larger,
+   * was read or written since the last call (`bytes`), so that it can wait and let more important work go first.  NULL
+   * if there is no such work. */
+  void (*pace)(void *data, uint64_t bytes);
+  void *pace_data;
 } rt_image;
 
 /* Finds the base of an image (rt_image.base).  `name` is the producer text of the base.  The result is on the arena, or

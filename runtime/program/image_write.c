@@ -33,12 +33,26 @@ typedef struct writing {
   str_map seen; /* maps the section, hash and size of a span, as text, to a copy of its item */
   /* the program of the base (rt_image.base), whose constants are not written again; NULL if there is no base */
   const rt_program *base;
+  const rt_image *image; /* for rt_image.pace */
+  uint64_t done;         /* the number of bytes that were read or written since the last call of rt_image.pace */
 } writing;
+
+enum { PIECE = 1 << 20 };
+
+/* Notes that so many bytes were read or written. */
+static void note_done(writing *w, uint64_t bytes) {
+  w->done += bytes;
+  if (w->image->pace && w->done >= PIECE) {
+    w->image->pace(w->image->pace_data, w->done);
+    w->done = 0;
+  }
+}
 
 /* Returns the offset of a span in its section.  The span is appended unless the section contains equal bytes already.
  */
 static uint64_t place(writing *w, pool *p, rt_span s) {
   uint64_t hash = hash_bytes(s.data, s.size, 0);
+  note_done(w, s.size);
   void **slot =
       str_map_put(&w->seen, arena_printf(w->a, "%c%016" PRIx64 "%" PRIx64, p == &w->code ? 'c' : 'w', hash, s.size));
   const struct item *old = *slot;
@@ -215,12 +229,16 @@ static status write_zeros(FILE *f, uint64_t n) {
   return NULL;
 }
 
-static status write_pool(FILE *f, const pool *p) {
+static status write_pool(writing *w, FILE *f, const pool *p) {
   uint64_t at = 0;
   for (uint32_t k = 0; k < p->n; k++) {
     const struct item *x = &p->items[k];
     TRY(write_zeros(f, x->offset - at));
-    TRY(write_bytes(f, x->bytes.data, x->bytes.size));
+    for (uint64_t from = 0, n; from < x->bytes.size; from += n) {
+      n = x->bytes.size - from < PIECE ? x->bytes.size - from : PIECE;
+      TRY(write_bytes(f, x->bytes.data + from, n));
+      note_done(w, n);
+    }
     at = x->offset + x->bytes.size;
   }
   return NULL;
@@ -261,8 +279,8 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
   uint64_t written = TABLE_END;
   for (int k = 0; k < N_SECTIONS; k++) {
     TRY(write_zeros(f, offsets[k] - written));
-    TRY(k == CODE        ? write_pool(f, &w->code)
-        : k == CONSTANTS ? write_pool(f, &w->constants)
+    TRY(k == CODE        ? write_pool(w, f, &w->code)
+        : k == CONSTANTS ? write_pool(w, f, &w->constants)
                          : write_bytes(f, flat[k].data, flat[k].size));
     written = offsets[k] + sizes[k];
   }
@@ -270,7 +288,7 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
 }
 
 static status write_image(arena *a, const rt_image *image, FILE *f) {
-  writing w = {.a = a, .base = image->base ? image->base->programs[0] : NULL};
+  writing w = {.a = a, .base = image->base ? image->base->programs[0] : NULL, .image = image};
   rt_writer meta = {.arena = a}, programs = {.arena = a};
   str_map_init(&w.seen, a);
   rt_put_text(&meta, image->model);

@@ -256,6 +256,48 @@ START_TEST(other_target) {
 }
 END_TEST
 
+/* What rt_image.pace was told. */
+typedef struct told {
+  uint64_t all, most;
+  int calls;
+} told;
+
+static void tell(void *data, uint64_t bytes) {
+  told *t = data;
+  t->all += bytes;
+  t->most = bytes > t->most ? bytes : t->most;
+  t->calls++;
+}
+
+/* Each constant is read and then written: the writer can wait after each megabyte that it writes, and after each
+ * constant that it reads. */
+START_TEST(pieces) {
+  enum { MEGABYTE = 1 << 20, LARGE = 5 * MEGABYTE, SMALL = MEGABYTE / 4, N = 9 };
+  uint8_t *bytes = arena_calloc(memory, LARGE, 1);
+  rt_span constants[N] = {{bytes, LARGE}};
+  for (int k = 1; k < N; k++) {
+    constants[k] = (rt_span){bytes + k, (size_t)SMALL + (size_t)k};
+  }
+  rt_program p = {.target = "ref", .cpu = "", .n_constants = N, .constants = constants};
+  rt_image image = {.model = "test", .target = "ref", .n_programs = 1, .programs = &(rt_program *){&p}};
+  const uint8_t *without, *with;
+  size_t size, size_with;
+  told t = {0};
+  ASSERT_OK(rt_image_write(&image, path));
+  ASSERT_OK(file_map(memory, path, &without, &size));
+  image.pace = tell;
+  image.pace_data = &t;
+  ASSERT_OK(rt_image_write(&image, path));
+  ASSERT_OK(file_map(memory, path, &with, &size_with));
+  ck_assert(size == size_with && memcmp(with, without, size) == 0);
+  uint64_t all = 2 * (LARGE + (N - 1) * (uint64_t)SMALL);
+  ck_assert_uint_le(t.all, all + 2 * N * N);
+  ck_assert_uint_ge(t.all, all - MEGABYTE);
+  ck_assert_uint_eq(t.most, LARGE);
+  ck_assert_int_ge(t.calls, 1 + 5 + 1 + 1);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("image");
   tcase_add_checked_fixture(c, setup, teardown);
@@ -265,5 +307,6 @@ int main(void) {
   tcase_add_loop_test(c, mended, 0, 2);
   tcase_add_test(c, strangers);
   tcase_add_test(c, other_target);
+  tcase_add_test(c, pieces);
   return run_suite("image", c);
 }

@@ -59,6 +59,7 @@ frontend_sources = \
 	frontend/ops/control/experimental.c \
 	frontend/ops/control/gradient.c \
 	frontend/ops/control/loop.c \
+	frontend/ops/control/loop_trips.c \
 	frontend/ops/control/loop_while.c \
 	frontend/ops/control/scan.c \
 	frontend/ops/control/training.c \

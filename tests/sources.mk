@@ -99,6 +99,7 @@ check_programs = \
 	tests/unit/frontend/check_import_arithmetic \
 	tests/unit/frontend/check_import_b \
 	tests/unit/frontend/check_import_movement \
+	tests/unit/frontend/check_loop_trips \
 	tests/unit/frontend/check_model \
 	tests/unit/frontend/check_part \
 	tests/unit/frontend/check_sizes \
@@ -777,6 +778,7 @@ tests_files = \
 	tests/fuzz/idioms/decisions.py \
 	tests/fuzz/idioms/heads.py \
 	tests/fuzz/idioms/language.py \
+	tests/fuzz/idioms/loops.py \
 	tests/fuzz/idioms/pieces.py \
 	tests/fuzz/idioms/quantized.py \
 	tests/fuzz/idioms/residual.py \
@@ -1232,6 +1234,8 @@ tests_unit_frontend_check_import_b_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS
 tests_unit_frontend_check_import_b_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_import_movement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_import_movement_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_loop_trips_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_loop_trips_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_model_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_model_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_part_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

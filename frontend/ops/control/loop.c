@@ -161,6 +161,9 @@ status onnx_import_loop(onnx_node *n) {
     onnx_copy_values(results, l.states, l.n_states);
   } else if (l.trip != 1 || !can_unroll(&l)) {
     s = onnx_loop_import_body(&l);
+    if (!s) {
+      onnx_loop_count_trips(&l);
+    }
     s = s ? s : onnx_loop_build_while(&l, results);
   }
   if (can_unroll(&l) && (l.trip == 1 || (s && status_get_code(s) == STATUS_UNSUPPORTED))) {

@@ -34,7 +34,8 @@ typedef struct onnx_loop {
   hlo_value length;     /* for Scan of version 8: how many of the `trip` iterations run; all if def is NULL */
   hlo_value cond;       /* the initial condition; it is true if def is NULL */
   bool may_end;         /* whether the condition may end the loop before the trip count is reached */
-  bool ignores_cond;    /* whether the condition that the body returns is ignored, because the Loop has no input cond */
+  bool ignores_cond;    /* whether the condition that the body returns is ignored, because the Loop has no input cond or
+                           because it is counted (onnx_loop_count_trips) */
 } onnx_loop;
 
 /* Copies n values.  `to` and `from` may be NULL if n is 0. */
@@ -47,6 +48,11 @@ STATUS_MUST_USE status onnx_loop_check_arity(onnx_loop *l);
  * l->scans.  The condition that a Loop's body gets as input is the constant true, since the body runs only if it is
  * true. */
 STATUS_MUST_USE status onnx_loop_import_body(onnx_loop *l);
+
+/* If the condition of a Loop whose body is imported depends only on sizes and on counters, which grow by a constant in
+ * each iteration, counts the iterations: then l->trip is their number, and the condition need not be computed.  May add
+ * guards. */
+void onnx_loop_count_trips(onnx_loop *l);
 
 /* Returns an error unless c is the shape of a condition: one element of type pred. */
 STATUS_MUST_USE status onnx_loop_check_condition(const onnx_node *n, const shape *c);

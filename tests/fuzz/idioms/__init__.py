@@ -57,6 +57,7 @@ def load():
     import idioms.decisions  # noqa: F401
     import idioms.heads  # noqa: F401
     import idioms.language  # noqa: F401
+    import idioms.loops  # noqa: F401
     import idioms.pieces  # noqa: F401
     import idioms.quantized  # noqa: F401
     import idioms.residual  # noqa: F401

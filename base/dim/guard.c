@@ -44,6 +44,16 @@ static void add_guard(dim_table *t, dim_relation relation, dim a, dim b) {
   *ARENA_PUSH(t->arena, t->guards, t->n_guards, t->cap_guards) = (dim_guard){relation, a, b, t->source};
 }
 
+void dim_forget_guards(dim_table *t, uint32_t n, bool keep_equations) {
+  uint32_t kept = n;
+  for (uint32_t k = n; k < t->n_guards; k++) {
+    if (keep_equations && t->guards[k].relation == DIM_EQUAL) {
+      t->guards[kept++] = t->guards[k];
+    }
+  }
+  t->n_guards = kept;
+}
+
 const dim_guard *dim_guards(const dim_table *t, uint32_t *n) {
   *n = t->n_guards;
   return t->guards;

@@ -67,6 +67,9 @@ int64_t dim_pin(dim_table *t, dim d);
 const dim_guard *dim_guards(const dim_table *t, uint32_t *n);
 /* Returns true if the guard holds for these values of symbols. */
 bool dim_guard_holds(const dim_table *t, const dim_guard *g, dim_value_fn *value, void *data);
+/* Removes the guards from number n on, those that were added since there were n: for a node that does not become part
+ * of the module after all.  If `keep_equations` is true, those of the relation DIM_EQUAL stay. */
+void dim_forget_guards(dim_table *t, uint32_t n, bool keep_equations);
 const char *dim_guard_print(arena *a, const dim_table *t, const dim_guard *g);
 
 /* If the guard is an equation from which a symbol follows (total = past+seq, batch = 1), sets *symbol and *equals and

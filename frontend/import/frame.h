@@ -51,6 +51,10 @@ typedef enum onnx_node_state {
                                 computes, or a node that reads sequences of the frame (onnx_reads_sequences) */
 } onnx_node_state;
 
+/* Whether a node that could not be imported asked for equations of sizes (pins, for example), with which the import is
+ * repeated: they were not tried yet, or it could not be imported with them either. */
+typedef enum onnx_equations { ONNX_EQUATIONS_NONE, ONNX_EQUATIONS_ASKED, ONNX_EQUATIONS_IN_VAIN } onnx_equations;
+
 /* The reason why a node cannot be imported. */
 typedef struct onnx_finding {
   status_code code, subject;
@@ -89,6 +93,7 @@ typedef struct onnx_frame {
   dim_table *dims;
   const onnx_definitions *definitions;
   int64_t least_hint;
+  uint8_t *equations; /* the onnx_equations of each node in an import of an open segment (symbolic.h), otherwise NULL */
   /* If not NULL, a node that cannot be imported is listed here, and the import continues as if that node and those that
    * depend on it were deferred. */
   onnx_findings *findings;

@@ -231,6 +231,18 @@ static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   return NULL;
 }
 
+/* Removes the guards that node k, which does not become part of the segment, has added since there were n.  Its
+ * equations stay if the import is to be repeated with them, since the node may become part of the segment then. */
+static void forget_guards(onnx_importer *im, size_t k, uint32_t n) {
+  const onnx_frame *f = im->frame;
+  uint32_t left;
+  if (f->dims && f->equations) {
+    dim_forget_guards(f->dims, n, f->equations[k] != ONNX_EQUATIONS_IN_VAIN);
+    (void)dim_guards(f->dims, &left);
+    f->equations[k] = left > n ? ONNX_EQUATIONS_ASKED : f->equations[k];
+  }
+}
+
 /* Imports all nodes that have not run yet.  `contents` receives the names of values whose contents deferred nodes need.
  */
 static status import_nodes(onnx_scope *s, str_map *contents) {
@@ -243,9 +255,14 @@ static status import_nodes(onnx_scope *s, str_map *contents) {
     TRY(budget_check(arena_budget(im->arena)));
     im->requirements = (onnx_requirements){0};
     im->node = (uint32_t)k;
+    uint32_t n_guards = 0;
+    if (f->dims) {
+      (void)dim_guards(f->dims, &n_guards);
+    }
     status failed = onnx_import_node(s, f->nodes[k]);
     im->segment->states[k] = ONNX_NODE_DONE;
     if (failed) {
+      forget_guards(im, k, n_guards);
       TRY(refuse_or_defer(s, k, failed));
       for (uint32_t i = 0; i < im->requirements.contents.n; i++) {
         *str_map_put(contents, im->requirements.contents.items[i]) = im;

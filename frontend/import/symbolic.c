@@ -62,6 +62,11 @@ static bool pin_shape(dim_table *t, const shape *s) {
 
 bool onnx_pin_shape(const onnx_node *n, const shape *s) { return pin_shape(onnx_dims(n), s); }
 
+bool onnx_may_pin(const onnx_node *n) {
+  const onnx_importer *im = n->scope->importer;
+  return !im->frame->equations || im->frame->equations[im->node] != ONNX_EQUATIONS_IN_VAIN;
+}
+
 bool onnx_pin_inputs(const onnx_node *n) {
   bool pinned = false;
   for (uint32_t k = 0; k < n->n_in; k++) {
@@ -393,12 +398,26 @@ status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_opt
   return import_symbolic(a, m, options, definitions, &unused, out, complete);
 }
 
+/* Notes which nodes did not become part of the segment although they asked for equations.  Returns true if there are
+ * any: then the import begins again without these equations. */
+static bool find_equations_in_vain(const onnx_frame *f, const onnx_segment *p) {
+  bool found = false;
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->equations[k] == ONNX_EQUATIONS_ASKED && p->states[k] != ONNX_NODE_DONE) {
+      f->equations[k] = ONNX_EQUATIONS_IN_VAIN;
+      found = true;
+    }
+  }
+  return found;
+}
+
 status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                 onnx_segment *out) {
   onnx_definitions definitions = {0};
   onnx_frame open = *f;
   open.definitions = &definitions;
   open.least_hint = least_hint;
+  open.equations = arena_calloc(a, f->n_nodes + 1, 1);
   bool decide = false;
   for (int attempt = 0; attempt < ATTEMPTS; attempt++) {
     open.dims = dim_table_create(a);
@@ -407,6 +426,11 @@ status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hin
     }
     status failed = onnx_import_segment(a, &open, false, eval, out);
     if (!try_again(a, open.dims, failed, &definitions, &decide)) {
+      if (!failed && find_equations_in_vain(&open, out)) {
+        definitions = (onnx_definitions){0};
+        decide = false;
+        continue;
+      }
       out->definitions = definitions;
       TRY(failed);
       return check_answers(open.dims);

@@ -41,6 +41,9 @@ STATUS_MUST_USE status onnx_open_dim(dim_table *t, const onnx_definitions *defin
  * error, which ends the import; the import is then repeated. */
 STATUS_MUST_USE status onnx_check_symbols(const onnx_node *n, const onnx_op_row *row);
 
+/* Returns false if pins are known not to help: an earlier attempt has shown that the node, or the one that contains it,
+ * cannot become part of the segment with constant sizes either. */
+bool onnx_may_pin(const onnx_node *n);
 /* Pins the symbols in a shape.  Returns false if there are none. */
 bool onnx_pin_shape(const onnx_node *n, const shape *s);
 /* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */

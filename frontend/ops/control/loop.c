@@ -132,6 +132,9 @@ static void run_interpreted(const onnx_node *n) {
  * requirements are set to `before`, as they were before the failed attempt to import the loop. */
 static bool pin_sizes(const onnx_node *n, onnx_requirements before) {
   bool pinned = false;
+  if (!onnx_may_pin(n)) {
+    return false;
+  }
   for (uint32_t k = 0; k < 2; k++) {
     pinned |= onnx_has_in(n, k) && !hlo_literal(n->in[k]) && onnx_pin_value(n, n->in[k]);
   }

@@ -164,7 +164,7 @@ status onnx_import_scan(onnx_node *n) {
   }
   status s = n->since == 8 ? import_scan_8(n, batch) : import_scan_9(n);
   if (s && status_get_code(s) == STATUS_UNSUPPORTED) {
-    if (onnx_pin_inputs(n)) {
+    if (onnx_may_pin(n) && onnx_pin_inputs(n)) {
       n->scope->importer->requirements = before;
     } else if (n->since > 8) {
       onnx_require_interpreter(n);

@@ -93,9 +93,34 @@ def files(report, data, rng):
             report.check(f"magika {inputs.shape}", path, {"bytes": inputs}, backend, want, 1e-5)
 
 
+def embeddings(report, data, rng):
+    """TensorFlow's map_fn over the sounds of a batch: a Loop that compares its counters with the size of the batch."""
+    path = os.path.join(data, "lwake", "models", "speech-embedding.onnx")
+    for batch, samples in ((1, 16000), (3, 20000)):
+        inputs = {"samples:0": sound(rng, 16000, batch, samples)}
+        want = run_ort(path, inputs)
+        for backend in BACKENDS:
+            report.check(f"speech-embedding.onnx {batch} of {samples}", path, inputs, backend, want, 1e-5)
+
+
+def spectrograms(report, data, rng):
+    """Front ends of speech recognisers, which are written twice: with STFT, and with Conv.  ONNX Runtime's STFT is off by up to 1e-3
+    of the largest logarithm (its Conv by 1e-6), so both are compared with what it computes with Conv."""
+    folder = os.path.join(data, "onnx_asr", "preprocessors", "data")
+    for name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "whisper80"):
+        for batch, samples in ((1, 16000), (2, 5013)):
+            lengths = np.array([samples, samples - 700][:batch], np.int64)
+            inputs = {"waveforms": sound(rng, 16000, batch, samples), "waveforms_lens": lengths}
+            want = run_ort(os.path.join(folder, f"{name}_conv.onnx"), inputs)
+            for written in (f"{name}.onnx", f"{name}_conv.onnx"):
+                for backend in BACKENDS:
+                    title = f"{written} {batch} of {samples}"
+                    report.check(title, os.path.join(folder, written), inputs, backend, want, 5e-5)
+
+
 def main():
     report, rng = Report(), np.random.default_rng(1)
-    for part in (ocr, voice, files):
+    for part in (ocr, voice, files, embeddings, spectrograms):
         part(report, sys.argv[1], rng)
     report.finish()
 

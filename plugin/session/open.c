@@ -270,7 +270,8 @@ static status try_device(const rt_device *d) {
 }
 
 /* Changes to the backend options.fallback if the device of options.backend cannot be used.  An unknown name in
- * options.fallback is always an error. */
+ * options.fallback is always an error.  If the two are of different kinds, the names of a GPU and its features mean
+ * nothing to the other one, which then takes its defaults. */
 static status fall_back(session *s) {
   const rt_device *d = s->target->device;
   const rt_target *other;
@@ -283,6 +284,9 @@ static status fall_back(session *s) {
     session_log(s, SESSION_LOG_WARNING, "the backend is %s, not %s: %s", s->options.fallback, s->options.backend,
                 status_message(failed));
     status_free(failed);
+    if (strcmp(s->target->name, other->name) != 0) {
+      s->options.compile.cpu = s->options.compile.features = NULL;
+    }
     s->options.backend = s->options.fallback;
     s->target = other;
   }

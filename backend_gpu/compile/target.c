@@ -222,6 +222,7 @@ static status compile_kernels(compilation *c) {
 static status compile_for(compilation *c, hlo_module *m, rt_program **out) {
   CHECK_THAT(!c->options->features, STATUS_INVALID_ARGUMENT,
              "--features is for processors; a GPU has those of its architecture");
+  CHECK_THAT(!c->options->triple, STATUS_INVALID_ARGUMENT, "--target is for processors; --cpu names a GPU");
   c->start = clock_seconds();
   TRY(run_passes(c, m));
   TRY(lower_module(c, m));
@@ -272,11 +273,9 @@ static status check_is_new(const compilation *c, const char *architecture) {
 /* Sets the targets from a list like "sm_80,sm_90a".  The kernels are the same for all targets, so they use only what
  * all of them have. */
 static status read_architectures(compilation *c, char *names) {
-  char *rest;
   c->more = ARENA_NEW_N(c->arena, emit_target, strlen(names));
-  const char *name = strtok_r(names, ",", &rest);
-  TRY(emit_target_nvptx(c->arena, name ? name : "", &c->target));
-  while ((name = strtok_r(NULL, ",", &rest)) != NULL) {
+  TRY(emit_target_nvptx(c->arena, strsep(&names, ","), &c->target));
+  for (const char *name; (name = strsep(&names, ",")) != NULL;) {
     TRY(check_is_new(c, name));
     TRY(emit_target_nvptx(c->arena, name, &c->more[c->n_more]));
     c->target.mma = c->target.mma && c->more[c->n_more].mma;

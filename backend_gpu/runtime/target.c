@@ -101,3 +101,14 @@ status gpu_find_target(const char *name, const rt_target **out) {
 }
 
 bool gpu_target_has_ptx(const rt_target *t) { return t->kinds == kinds && t != &host_target; }
+
+const char *gpu_target_architecture(const rt_target *t, arena *a) {
+  gpu_cuda_info info;
+  if (!gpu_target_has_ptx(t)) {
+    return NULL;
+  }
+  status failed = gpu_cuda_describe((uint32_t)t->device->id, &info);
+  bool found = !failed && *info.architecture;
+  status_free(failed);
+  return found ? arena_strdup(a, info.architecture) : NULL;
+}

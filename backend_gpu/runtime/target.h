@@ -12,6 +12,11 @@
  * The device is opened when it is first used.  Any other name sets *out to NULL. */
 STATUS_MUST_USE status gpu_find_target(const char *name, const rt_target **out);
 
+/* Returns the name of the architecture for which programs are compiled if the options name none, on the arena: that of
+ * the target's own GPU, which asking starts the driver for.  Returns NULL if the target is no GPU, or if its GPU cannot
+ * be used, of which its first use tells. */
+const char *gpu_target_architecture(const rt_target *t, arena *a);
+
 /* Returns true if the target's programs are PTX, as those of CUDA devices are. */
 bool gpu_target_has_ptx(const rt_target *t);
 

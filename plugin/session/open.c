@@ -293,6 +293,14 @@ static status fall_back(session *s) {
   return NULL;
 }
 
+/* Compiles for the GPU of the target if the options name no other one, and not for any GPU of this machine: the cache's
+ * key has the name, too, so that a program for a GPU that was here before is not found. */
+static void choose_architecture(session *s) {
+  if (!s->options.compile.cpu) {
+    s->options.compile.cpu = gpu_target_architecture(s->target, s->arena);
+  }
+}
+
 /* Opens the store in which a device's code is kept; no model is needed for that.  Without the store, code is
  * compiled again. */
 static void open_code_cache(session *s) {
@@ -326,6 +334,7 @@ static status open_image(session *s) {
   TRY(find_target(s, image->target));
   open_code_cache(s);
   if (image->source.size) {
+    choose_architecture(s);
     TRY(set_tuning(s));
     TRY(opened_file_open(s->arena, NULL, image->source.data, image->source.size, &s->file));
     TRY(session_open_model(s, &s->source));
@@ -363,6 +372,7 @@ static status open_guarded(void *data) {
   }
   TRY(find_target(s, session_default_backend()));
   TRY(fall_back(s));
+  choose_architecture(s);
   TRY(set_tuning(s));
   open_code_cache(s);
   compile_cache_open(s);

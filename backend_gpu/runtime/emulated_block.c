@@ -168,9 +168,11 @@ static void note_barrier(const emulated_block *b) {
 
 /* --- orders of threads --- */
 
-/* Returns the number of the lane or warp that runs as the k-th of n. */
+/* Returns the number of the lane or warp that runs as the k-th of n.  For the shuffled order, STEP has no divisor in
+ * common with n, which is at most the size of a warp, and STEP - 1 is no multiple of any n above 2, which would give
+ * the forward order. */
 static uint32_t ordered(const emulated_block *b, uint32_t k, uint32_t n) {
-  enum { STEP = 37 }; /* has no divisor in common with n, which is at most the size of a warp */
+  enum { STEP = 83 };
   switch (b->launch->order) {
     case GPU_REVERSE: return n - 1 - k;
     case GPU_SHUFFLED: return k * STEP % n;

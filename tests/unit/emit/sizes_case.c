@@ -268,6 +268,9 @@ static literal operand_literal(const sizes_case *k, const choice *c, arena *a, u
     return literal_make(s, NULL);
   }
   fill((dtype)s.type, data, shape_elements(&s));
+  for (int64_t j = 0; k->infinite && p == k->infinite && j < shape_elements(&s); j++) {
+    dtype_store_f64((dtype)s.type, data + (size_t)j * dtype_bytes((dtype)s.type), INFINITY, true, DTYPE_ROUND_NEAREST);
+  }
   for (uint32_t j = 0; x->op == HLO_SIZES && j < hlo_n_ints(x, HLO_ATTR_ELEMENTS); j++) {
     dtype_store_i64((dtype)s.type, data + j * dtype_bytes((dtype)s.type),
                     evaluate(c, hlo_ints(x, HLO_ATTR_ELEMENTS)[j]));

@@ -39,6 +39,7 @@ typedef struct sizes_case {
   /* Sets how the kernel of k->i is written for a target; NULL: by emit_kernel. */
   void (*prepare)(const struct sizes_case *k, arena *a, const emit_target *t, sizes_way *way);
   bool packs;         /* for `prepare`: whether the second operand is to be packed */
+  uint32_t infinite;  /* the number of an operand all of whose elements are infinite; 0: there is none */
   int32_t shares;     /* the operand whose buffer has the first result, or -1 */
   const hlo_instr *i; /* the fusion with the entry's body, or the only instruction of the entry */
   sizes_way way;

@@ -189,6 +189,24 @@ START_TEST(masked_tiles) {
 }
 END_TEST
 
+/* All values are infinite.  A tile of keys that is not whole has places beyond the last key, whose weights are 0; times
+ * an infinite value that would be NaN. */
+START_TEST(infinite_values) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_add_text(&c, PLAIN("f32", "16", "24"))->infinite = 2;
+  check(&c, F32, 4);
+}
+END_TEST
+
+START_TEST(infinite_values_by_tensor_cores) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_add_text(&c, PLAIN("bf16", "16", "24"))->infinite = 2;
+  check_mma(&c, 1.5e-1, 4);
+}
+END_TEST
+
 /* Rows all of whose keys are masked, as the operator Attention writes them: if the maximum says that a row has no key,
  * its total is replaced by 1, and its result is 0. */
 START_TEST(masked_rows) {
@@ -380,6 +398,8 @@ int main(void) {
   tcase_add_loop_test(t, small_floats, 0, WHOLE_TILES + 1);
   tcase_add_loop_test(t, tensor_cores, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
+  tcase_add_loop_test(t, infinite_values, 0, TILES);
+  tcase_add_loop_test(t, infinite_values_by_tensor_cores, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_rows, 0, TILES);
   tcase_add_loop_test(t, orders, 0, 6);
   tcase_add_test(t, choices);

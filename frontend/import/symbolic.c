@@ -264,29 +264,6 @@ static bool is_introduced(const onnx_definitions *d, const char *symbol) {
   return false;
 }
 
-/* An equation such as 2*((h+31)/32) = (h+15)/16 holds if h is a multiple of 32.  (It comes from two paths through a
- * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus the
- * remainder of h's hint by 32.  A deeper part of the network may ask the same of h.m.  It becomes a multiple only if
- * the hint of the next symbol is not 0; since that hint is smaller each time, this ends even if no multiple helps. */
-static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
-  divided d = {.table = t, .multiple = 1};
-  uint32_t before = out->n;
-  find_divisions(&d, g->a);
-  find_divisions(&d, g->b);
-  for (uint32_t k = 0; k < d.symbols.n; k++) {
-    int64_t hint;
-    const char *name = dim_name(t, d.symbols.items[k]);
-    if (!is_defined(out, name) && dim_hint(t, d.symbols.items[k], &hint) &&
-        (!is_introduced(out, name) || hint >= d.multiple)) {
-      const char *multiple = arena_strdup(a, dim_name(t, dim_own(t, arena_printf(a, "%s.m", name))));
-      const char *equals = arena_printf(a, "%" PRId64 "*%s+%" PRId64, d.multiple, multiple, hint % d.multiple);
-      *ARENA_PUSH(a, out->items, out->n, out->cap) =
-          (onnx_definition){arena_strdup(a, name), equals, arena_strdup(a, g->source), multiple};
-    }
-  }
-  return out->n > before;
-}
-
 typedef struct replacement {
   dim symbol, by;
 } replacement;
@@ -294,6 +271,42 @@ typedef struct replacement {
 static dim replaced(void *data, dim symbol) {
   const replacement *r = data;
   return symbol == r->symbol ? r->by : symbol;
+}
+
+/* Returns true if the equation is known to hold for all values of the other symbols if this symbol is `by`. */
+static bool holds_with(dim_table *t, const dim_guard *g, dim symbol, dim by) {
+  replacement r = {symbol, by};
+  return dim_known_equal(t, dim_substitute(t, g->a, replaced, &r), dim_substitute(t, g->b, replaced, &r));
+}
+
+/* An equation such as 2*((h+31)/32) = (h+15)/16 holds if h is a multiple of 32.  (It comes from two paths through a
+ * network, of which one halves the size more often.)  So h is defined as 32*h.m for a new symbol h.m, plus the
+ * remainder of h's hint by 32.  A deeper part of the network may ask the same of h.m.  It becomes a multiple only if
+ * the hint of the next symbol is not 0; since that hint is smaller each time, this ends even if no multiple helps.  If
+ * it is enough that one symbol of the equation is a multiple, as in rows*columns/4*4 = rows*columns, others stay as
+ * they are (`alone`). */
+static bool take_remainders(arena *a, dim_table *t, const dim_guard *g, bool alone, onnx_definitions *out) {
+  divided d = {.table = t, .multiple = 1};
+  uint32_t before = out->n;
+  find_divisions(&d, g->a);
+  find_divisions(&d, g->b);
+  for (uint32_t k = 0; k < d.symbols.n && !(alone && out->n > before); k++) {
+    int64_t hint;
+    const char *name = dim_name(t, d.symbols.items[k]);
+    if (!is_defined(out, name) && dim_hint(t, d.symbols.items[k], &hint) &&
+        (!is_introduced(out, name) || hint >= d.multiple)) {
+      dim multiple = dim_own(t, arena_printf(a, "%s.m", name));
+      dim by = dim_add(t, dim_mul(t, d.multiple, multiple), hint % d.multiple);
+      if (alone && !holds_with(t, g, d.symbols.items[k], by)) {
+        continue;
+      }
+      const char *own = arena_strdup(a, dim_name(t, multiple));
+      const char *equals = arena_printf(a, "%" PRId64 "*%s+%" PRId64, d.multiple, own, hint % d.multiple);
+      *ARENA_PUSH(a, out->items, out->n, out->cap) =
+          (onnx_definition){arena_strdup(a, name), equals, arena_strdup(a, g->source), own};
+    }
+  }
+  return out->n > before;
 }
 
 /* An equation such as height/16*width = width holds for every width if the height is 16: pins one symbol if that makes
@@ -304,22 +317,17 @@ static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions
   dim_add_symbols(t, g->b, &all);
   for (uint32_t k = 0; k < all.n && all.n > 1; k++) {
     int64_t hint;
-    replacement r = {.symbol = all.items[k]};
-    if (!dim_hint(t, r.symbol, &hint)) {
-      continue;
-    }
-    r.by = hint;
-    if (dim_known_equal(t, dim_substitute(t, g->a, replaced, &r), dim_substitute(t, g->b, replaced, &r))) {
-      define(a, t, g, r.symbol, hint, out);
+    if (dim_hint(t, all.items[k], &hint) && holds_with(t, g, all.items[k], hint)) {
+      define(a, t, g, all.items[k], hint, out);
       return true;
     }
   }
   return false;
 }
 
-/* Handles equations that cannot be solved for a symbol: pins one symbol (pin_one), or defines symbols as
- * multiples (take_remainders), or, as for 2*h = 3*w, pins all symbols of the equation.  Returns true if there
- * are new definitions. */
+/* Handles equations that cannot be solved for a symbol: defines one as a multiple (take_remainders), or pins one
+ * (pin_one), or defines several as multiples, or, as for 2*h = 3*w, pins all symbols of the equation.  Returns true if
+ * there are new definitions. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
   const dim_guard *guards = dim_guards(t, &n);
@@ -327,7 +335,7 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   for (uint32_t k = 0; k < before; k++) {
     const dim_guard g = guards[k]; /* new guards may move the others */
     if (g.relation == DIM_EQUAL && !is_remainder(t, &g)) {
-      if (pin_one(a, t, &g, out) || take_remainders(a, t, &g, out)) {
+      if (take_remainders(a, t, &g, true, out) || pin_one(a, t, &g, out) || take_remainders(a, t, &g, false, out)) {
         return true;
       }
       dim_set_source(t, g.source);

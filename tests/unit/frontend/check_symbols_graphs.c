@@ -170,6 +170,17 @@ static Onnx__ModelProto *blocks_of_an_image(void) {
   return m;
 }
 
+static Onnx__ModelProto *reshaped(const char *to) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "to", to);
+  node(m->graph, "Reshape", "x,to", "y", "");
+  return m;
+}
+
+/* Need an even number of columns, and one of columns or rows that divides by 4; no size has to be constant. */
+static Onnx__ModelProto *halves_of_rows(void) { return reshaped("s64[3]:0,2,-1"); }
+static Onnx__ModelProto *rows_of_four(void) { return reshaped("s64[2]:-1,4"); }
+
 /* The determinant of x x^T, which is square. */
 static Onnx__ModelProto *determinant(void) {
   Onnx__ModelProto *m = model("y");
@@ -326,6 +337,8 @@ static const struct {
     {"grid_of_centres", grid_of_centres, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"grid_of_corners", grid_of_corners, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"blocks_of_an_image", blocks_of_an_image, {1, 1, 1, 1, 0, 0, 0}, "", false},
+    {"halves_of_rows", halves_of_rows, {1, 0, 0, 1, 0, 0, 1}, "x.1=2*x.1.m+0 ", false},
+    {"rows_of_four", rows_of_four, {1, 0, 0, 1, 0, 1, 1}, "x.1=4*x.1.m+0 ", false},
     {"determinant", determinant, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"parts_of_rows", parts_of_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"stack_of_two", stack_of_two, {1, 1, 1, 1, 1, 1, 1}, "", false},

@@ -2,6 +2,7 @@
 #include "runtime/program/sizes.h"
 
 #include <inttypes.h>
+#include <stdio.h>
 
 #include "runtime/program/told.h"
 
@@ -101,13 +102,37 @@ static status check_kind(const rt_io *io, const shape *given) {
   return shape_check(given, io->name);
 }
 
-static status check_dims(const rt_io *io, const shape *given, const int64_t *values) {
+/* Returns the expression of which dimension `d` of a parameter must be a value, such as 32*width.m for a multiple of
+ * 32; NULL if the dimension must have a certain size. */
+static const char *expression_of(const rt_program *p, uint32_t param, int d) {
+  const char *name = NULL;
+  for (uint32_t k = 0; k < p->n_sizes && !name; k++) {
+    const rt_size_node *n = &p->sizes[k];
+    name = n->op == DIM_SYMBOL && n->a == param && n->b == d ? n->name : NULL;
+  }
+  return name;
+}
+
+static status wrong_size(const rt_program *p, uint32_t param, const shape *given, int d, int64_t size) {
+  const rt_io *io = &p->params[param];
+  const char *expression = expression_of(p, param, d);
+  char number[32];
+  snprintf(number, sizeof number, "%" PRId64, size);
+  if (io->told) {
+    return status_error(MISMATCH, "element %" PRIu32 " of input '%s' is %" PRId64 "; it must be %s", io->element,
+                        io->name, given->dims[d], expression ? expression : number);
+  }
+  return status_error(MISMATCH, "input '%s' is %s; its dimension %d must be %s", io->name, SHAPE_STR(NULL, given), d,
+                      expression ? expression : number);
+}
+
+static status check_dims(const rt_program *p, uint32_t param, const shape *given, const int64_t *values) {
+  const rt_io *io = &p->params[param];
   for (int k = 0; k < given->rank; k++) {
     int64_t size = rt_size_value(values, io->shape.dims[k]);
     CHECK_THAT(size != RT_NO_SIZE, MISMATCH, "dimension %d of input '%s' cannot be computed for these inputs", k,
                io->name);
-    CHECK_THAT(given->dims[k] == size, MISMATCH, "input '%s' is %s; its dimension %d must be %" PRId64, io->name,
-               SHAPE_STR(NULL, given), k, size);
+    TRY(given->dims[k] == size ? NULL : wrong_size(p, param, given, k, size));
   }
   return NULL;
 }
@@ -141,7 +166,7 @@ status rt_sizes_evaluate(const rt_program *p, const shape *inputs, int64_t *valu
   }
   evaluate_all(p, inputs, values);
   for (uint32_t k = 0; k < p->n_params; k++) {
-    TRY(check_dims(&p->params[k], &inputs[k], values));
+    TRY(check_dims(p, k, &inputs[k], values));
   }
   for (uint32_t k = 0; k < p->n_guards; k++) {
     TRY(check_holds(&p->guards[k], values));

@@ -180,6 +180,21 @@ static void expect_refusal(const general_program *p, const shape *inputs, const 
   status_free(s);
 }
 
+/* The message for a dimension that must be a multiple does not name an arbitrary multiple. */
+START_TEST(sizes_that_are_no_multiples) {
+  hlo_module *m = parse_entry(memory, "(%x: f32[4*n+2,m]) {\n  %z = negate(%x) : f32[4*n+2,m]\n  return %z\n}")->module;
+  for (int k = 0; k < 2; k++) {
+    general_program p = make(m, k ? path : NULL);
+    for (int64_t rows = 0; rows < 6; rows++) {
+      if (rows != 2) {
+        expect_refusal(&p, (shape[]){matrix(rows, 4)}, "; its dimension 0 must be 4*n+2");
+      }
+    }
+    general_program_destroy(&p);
+  }
+}
+END_TEST
+
 START_TEST(sizes_that_do_not_fit) {
   hlo_module *m = parse_entry(memory,
                               "(%x: f32[n,m], %y: f32[n,m+2]) {\n  %z = negate(%y) : f32[n,m+2]\n"
@@ -434,6 +449,7 @@ int main(void) {
   tcase_add_checked_fixture(c, setup, teardown);
   tcase_add_loop_test(c, equal_to_static_copies, 0, 2 * (int)(sizeof modules / sizeof *modules));
   tcase_add_test(c, many_threads);
+  tcase_add_test(c, sizes_that_are_no_multiples);
   tcase_add_test(c, sizes_that_do_not_fit);
   tcase_add_test(c, instruction_that_is_not_defined);
   tcase_add_test(c, symbol_of_no_input);

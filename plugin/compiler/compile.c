@@ -11,11 +11,13 @@
 #include "base/file.h"
 #include "base/hash.h"
 #include "frontend/model/external_data.h"
+#include "hlo/ir/bind.h"
 #include "hlo/passes/carry.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/verify.h"
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
+#include "runtime/program/size_text.h"
 #include "runtime/program/weight_pool.h"
 
 typedef struct compile_call {
@@ -168,6 +170,13 @@ status compiler_import_whole(const compiler_model *s, const compile_request *r, 
   return carry_outputs(a, r, m);
 }
 
+/* Fails if the import has pinned every size and the request does not allow that. */
+static status check_open(const compile_call *c, const hlo_module *m, const compiler_validity *v) {
+  rt_program pinned = {.definitions = v->definitions, .n_definitions = v->n_definitions};
+  CHECK_THAT(!c->request->not_static || !hlo_is_static(m), STATUS_UNSUPPORTED, "%s", size_why_static(c->a, &pinned));
+  return NULL;
+}
+
 static status compile_module(void *data) {
   compile_call *c = data;
   const rt_backend *backend;
@@ -182,6 +191,7 @@ static status compile_module(void *data) {
   if (!m) {
     return NULL;
   }
+  TRY(check_open(c, m, &validity));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));

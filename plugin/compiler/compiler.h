@@ -79,6 +79,7 @@ typedef struct compile_request {
   /* Whether the program is to serve all sizes (frontend/import/symbolic.h).  Then the sizes of `inputs` are only
    * hints. */
   bool all_sizes;
+  bool not_static; /* with all_sizes: whether it is an error, before anything is compiled, if all sizes are pinned */
   /* With all_sizes: whether no other program can be compiled for sizes that this one does not serve. */
   bool alone;
   /* Whether the dimensions in `dims` are fixed to their sizes although the program is to serve all sizes of

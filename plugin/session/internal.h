@@ -74,12 +74,13 @@ struct session {
   uint32_t n_table;
   uint64_t weights;         /* the bytes of the constants of the program whose constants are the largest */
   bool meets_contents;      /* whether a program was compiled that is only for certain contents of an input */
-  const char *exact_reason; /* why the model cannot be compiled for all sizes; NULL if it may be possible */
+  const char *exact_reason; /* why the model was not compiled for all sizes when that was last tried; NULL if it was */
   uint64_t clock;
   pid_t taken_by;           /* the process of the thread that has the turn (session_take_turn); 0 if none has it */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
-  /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`, and what
-   * `arena`, `source` and `cache` point to. */
+  /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`,
+   * `n_refused`, and what `arena`, `source` and `cache` point to. */
+  uint32_t n_refused; /* how often sizes got a program of their own, since the model was not compiled for all sizes */
   rt_weight_pool *weight_pool;  /* constants of the programs */
   rt_weight_pool *segment_pool; /* what the segments share, guarded by their own lock; NULL as long as there
                                    are no segments */

@@ -402,20 +402,10 @@ uint32_t session_carried_in_place(const session *s, const rt_program *p) {
  *
  * A model with open sizes is compiled once for all sizes, and that program is bound to the sizes of each run
  * (runtime/exec/binding.h), which takes microseconds.  If a guard does not hold for some sizes, such as a batch of 1,
- * the model is compiled once more; a session keeps few such programs, but one for each corner of its ranges. */
-enum { MOST_GENERALS = 3, MOST_CORNERS = 1 << SESSION_MOST_RANGES };
-
-bool session_has_open_sizes(const session *s, const session_inputs *told) {
-  bool open = false;
-  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    bool known = told->shapes && told->shapes[k];
-    open = open || (s->source->inputs[k].shape.kind == SHAPE_UNRANKED && !known);
-    for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
-      open = open || session_guesses(s, told, k, d);
-    }
-  }
-  return open;
-}
+ * the model is compiled once more; a session keeps few such programs, but one for each corner of its ranges.  If the
+ * model cannot be compiled for all sizes with the first ones as hints, that may be due to them, such as a loop without
+ * iterations, so it is tried a few times. */
+enum { MOST_GENERALS = 3, MOST_REFUSED = 3, MOST_CORNERS = 1 << SESSION_MOST_RANGES };
 
 bool session_allows_general(const session *s) {
   const rt_compile_options *o = &s->options.compile;
@@ -426,7 +416,7 @@ bool session_allows_general(const session *s) {
 bool session_wants_general(const session *s, const session_inputs *inputs) {
   const session_inputs *told = s->options.keep_open ? inputs : &(session_inputs){0};
   bool open = s->meets_contents || s->options.n_ranges || session_has_open_sizes(s, told);
-  return open && s->n_generals < (s->options.n_ranges ? MOST_CORNERS : MOST_GENERALS) && !s->exact_reason &&
+  return open && s->n_generals < (s->options.n_ranges ? MOST_CORNERS : MOST_GENERALS) && s->n_refused < MOST_REFUSED &&
          session_allows_general(s);
 }
 
@@ -435,6 +425,7 @@ void session_add_general(session *s, session_program *c) {
   c->next = s->generals;
   s->generals = c;
   s->n_generals++;
+  s->exact_reason = NULL;
   pthread_mutex_unlock(&s->lock);
 }
 
@@ -494,7 +485,6 @@ static status bind_one(session *s, session_program *general, const shape *shapes
   double start = clock_seconds();
   status failed = general->elsewhere ? check_sizes(general->program, shapes) : rt_bind(general->executable, shapes, &b);
   if (failed && status_get_subject(failed) == STATUS_ABOUT_SHAPE) {
-    session_log(s, SESSION_LOG_DEBUG, "another program is needed: %s", status_message(failed));
     status_free(*refused);
     *refused = failed;
     return NULL;
@@ -518,6 +508,9 @@ status session_bind(session *s, const session_inputs *inputs, session_program **
     if (shapes_of(s, inputs, g->program, shapes) && rt_program_has_contents(g->program, inputs->values)) {
       failed = bind_one(s, g, shapes, out, &why);
     }
+  }
+  if (why && !*out && !failed) {
+    session_log(s, SESSION_LOG_DEBUG, "another program is needed: %s", status_message(why));
   }
   if (refused && !*out && !failed) {
     *refused = why;

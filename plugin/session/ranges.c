@@ -118,6 +118,18 @@ static status compile_corners(void *data) {
 
 /* --- assumed sizes --- */
 
+bool session_has_open_sizes(const session *s, const session_inputs *told) {
+  bool open = false;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    bool known = told->shapes && told->shapes[k];
+    open = open || (s->source->inputs[k].shape.kind == SHAPE_UNRANKED && !known);
+    for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
+      open = open || session_guesses(s, told, k, d);
+    }
+  }
+  return open;
+}
+
 typedef struct assuming {
   session *s;
   const session_inputs *inputs;

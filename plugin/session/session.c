@@ -13,7 +13,6 @@
 #include "base/file.h"
 #include "plugin/session/specialise.h"
 #include "runtime/host/stack.h"
-#include "runtime/program/size_text.h"
 #include "runtime/program/sizes.h"
 #include "runtime/program/told.h"
 
@@ -186,7 +185,8 @@ typedef struct compilation {
   session *s;
   const session_inputs *inputs;
   rt_tune tune;
-  arena *arena; /* the arena of the program, until the program owns it */
+  arena *arena;   /* the arena of the program, until the program owns it */
+  status refused; /* why there is no program for all sizes; NULL if none was wanted or one was compiled */
   session_program *out;
 } compilation;
 
@@ -326,14 +326,13 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   session_program *general;
   compile_request request = session_request(s, c->inputs);
-  request.all_sizes = true;
+  request.all_sizes = request.not_static = true;
   request.options.tune = RT_TUNE_KNOWN;
   request.options.sharing = &sharing;
   request.options.functions = functions_of(s);
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
-  CHECK_THAT(!rt_program_is_static(program), STATUS_UNSUPPORTED, "%s", size_why_static(c->arena, program));
   c->arena = NULL; /* the program takes the arena over */
   TRY(session_make_program(s, program, a, &general));
   general->report = report;
@@ -350,8 +349,8 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
 }
 
 /* Calls compile_general if a program for all sizes is wanted.  If the model cannot be compiled for all sizes, this is
- * an error only if options.keep_open requires such a program, or if memory or time ran out; otherwise s->exact_reason
- * is set. */
+ * an error only if options.keep_open requires such a program, or if memory or time ran out; otherwise c->refused is
+ * set. */
 static status try_general(compilation *c, const compiler_api *compiler) {
   session *s = c->s;
   status failed = session_wants_general(s, c->inputs) ? compile_general(c, compiler) : NULL;
@@ -359,15 +358,25 @@ static status try_general(compilation *c, const compiler_api *compiler) {
   if (!failed || must || status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
-  const char *reason = arena_strdup(s->arena, status_message(failed));
-  pthread_mutex_lock(&s->lock); /* threads that do not have the turn read it, too */
-  s->exact_reason = reason;
-  pthread_mutex_unlock(&s->lock);
-  session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", status_message(failed));
-  status_free(failed);
+  c->refused = failed;
   arena_destroy(c->arena);
   c->arena = NULL;
   return NULL;
+}
+
+/* Notes that the inputs got a program, but none for all sizes.  This is not done if they get no program at all: then
+ * the model cannot have these sizes, which says nothing about others. */
+static void note_refused(const compilation *c) {
+  session *s = c->s;
+  if (!c->refused) {
+    return;
+  }
+  const char *reason = arena_strdup(s->arena, status_message(c->refused));
+  pthread_mutex_lock(&s->lock); /* threads that do not have the turn read it, too */
+  s->exact_reason = reason;
+  pthread_mutex_unlock(&s->lock);
+  s->n_refused++;
+  session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", reason);
 }
 
 static status compile_guarded(void *data) {
@@ -406,6 +415,7 @@ static status compile_guarded(void *data) {
   double seconds = clock_seconds() - start;
   c->arena = NULL; /* the program takes the arena over */
   TRY(program ? session_make_program(s, program, a, &c->out) : make_segments(c, compiler, a, &c->out));
+  note_refused(c);
   c->out->report = report;
   c->out->compile_seconds = seconds;
   c->out->untuned = report.n_untimed > 0;
@@ -485,6 +495,7 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   s->compiling.stopped = NULL;
   s->compiling.deadline = 0;
   arena_destroy(c.arena);
+  status_free(c.refused);
   if (failed && c.out) { /* memory ran out after the program was made */
     session_free_program(s, c.out);
     c.out = NULL;
@@ -494,33 +505,6 @@ static status compile(session *s, const session_inputs *inputs, rt_tune tune, se
   if (!failed && session_logs(s, SESSION_LOG_WARNING)) {
     session_log_compiled(s, inputs, c.out);
   }
-  return failed;
-}
-
-typedef struct checking {
-  session *s;
-  const compiler_api *compiler;
-  const compile_request *request;
-} checking;
-
-static status check_guarded(void *data) {
-  const checking *c = data;
-  TRY(session_need_model(c->s));
-  return c->compiler->check(c->s->source, c->request, &c->s->compiling);
-}
-
-status session_check(session *s, const session_inputs *inputs) {
-  if (s->image) {
-    return NULL;
-  }
-  const compiler_api *compiler;
-  compile_request request = session_request(s, inputs);
-  TRY(session_open_compiler(&compiler));
-  TRY(session_take_turn(s));
-  s->compiling.deadline = deadline_after(s->options.max_seconds);
-  status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
-  s->compiling.deadline = 0;
-  session_end_turn(s);
   return failed;
 }
 

@@ -192,6 +192,34 @@ START_TEST(all_pinned) {
 }
 END_TEST
 
+/* Sizes that the model cannot have, which are asked for first, do not keep it from being compiled for all others. */
+START_TEST(impossible_sizes) {
+  const session_program *c;
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  graph_node(a, m->graph, "Reshape", "x,w", "y");
+  Onnx__TensorProto *w = new_tensor(a, "w", 7, 1, (int64_t[]){3});
+  set_raw(a, w, (int64_t[]){0, 2, -1}, 3 * sizeof(int64_t));
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
+  session_case_set_type(a, m->graph->input[0], 1, "n,m");
+  session_case_set_type(a, m->graph->output[0], 1, "n,2,p");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, backends[_i]);
+  shape wrong = shape_make(DTYPE_F32, 2, (dim[]){3, 5});
+  for (int k = 0; k < 5; k++) {
+    ASSERT_FAILS(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&wrong}}, &c), STATUS_INVALID_MODEL,
+                 "Reshape");
+  }
+  ck_assert(!session_exact_reason(s));
+  for (int64_t k = 2; k < 9; k++) {
+    (void)session_case_compile(s, k, 2 * k);
+  }
+  ck_assert_uint_eq(s->n_generals, 1);
+  ck_assert_uint_eq(s->compiled.n, 0);
+  session_close(s);
+}
+END_TEST
+
 static session *open_ranges(const char *backend, bool keep_open, const dim_range *ranges, uint32_t n) {
   session_options o = {.backend = backend, .open_dim = 1, .compile.threads = 1, .ranges = ranges, .n_ranges = n};
   o.keep_open = keep_open;
@@ -427,6 +455,7 @@ int main(void) {
   tcase_add_test(c, memory_of_many_sizes);
   tcase_add_loop_test(c, pins, 0, 2);
   tcase_add_test(c, all_pinned);
+  tcase_add_loop_test(c, impossible_sizes, 0, 2);
   tcase_add_loop_test(c, ranges, 0, 2);
   tcase_add_loop_test(c, every_corner_has_a_program, 0, 2);
   tcase_add_loop_test(c, split_ranges, 0, 4);

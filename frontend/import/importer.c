@@ -87,11 +87,14 @@ static void find_sources(const onnx_scope *s, uint32_t n, const hlo_value *value
  * again. */
 enum { FEW = 16 };
 
-static bool computed_from_few(hlo_value v, const sources *s) {
+/* `symbolic`: whether the module is for all sizes.  An array whose length is open is then none of few elements, however
+ * short it is now: it has no fixed number of elements that could be symbols. */
+static bool computed_from_few(hlo_value v, const sources *s, bool symbolic) {
   int64_t elements = 0;
   for (uint32_t k = 0; k < s->arrays.n; k++) {
-    const shape *array = &s->arrays.items[k].array->value.shape;
-    elements += shape_is_static(array) ? shape_elements(array) : FEW + 1;
+    const onnx_array *array = s->arrays.items[k].array;
+    bool fixed = shape_is_static(&array->value.shape) && !(symbolic && array->open_dims);
+    elements += fixed ? shape_elements(&array->value.shape) : FEW + 1;
   }
   bool itself = v.def->op == HLO_PARAMETER;
   return s->arrays.n && !s->more && (itself || elements <= FEW);
@@ -104,7 +107,7 @@ static bool find_few(const onnx_node *n, uint32_t k, sources *s) {
     return false;
   }
   find_sources(n->scope, 1, &n->in[k], s);
-  return computed_from_few(n->in[k], s);
+  return computed_from_few(n->in[k], s, n->scope->importer->frame->dims != NULL);
 }
 
 static void ask(onnx_importer *im, const sources *s) {

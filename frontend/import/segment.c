@@ -350,19 +350,49 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
   return NULL;
 }
 
+static uint64_t open_sizes(const onnx_importer *im, hlo_value sizes) {
+  dim elements[HLO_MAX_SIZES];
+  int n = hlo_sizes_of(sizes, elements);
+  uint64_t open = 0;
+  for (int k = 0; k < n; k++) {
+    int64_t value;
+    open |= (uint64_t)!dim_signed_value(im->module->dims, elements[k], &value) << k;
+  }
+  return open;
+}
+
+/* Returns the mask of the elements of a list of sizes that depend on symbols or on data: all that are not constants.  A
+ * list that is joined from others, such as the number of boxes that are left and the constant 4, is taken apart, to
+ * `depth` levels. */
+static uint64_t open_elements_of(const onnx_importer *im, hlo_value v, int depth) {
+  int64_t n = shape_elements(hlo_shape(v));
+  if (hlo_literal(v) || n == 0) {
+    return 0;
+  }
+  if (v.def->op == HLO_SIZES) {
+    return open_sizes(im, v);
+  }
+  if (v.def->op != HLO_CONCAT || depth == 0) {
+    return UINT64_MAX >> (HLO_MAX_SIZES - n);
+  }
+  uint64_t open = 0;
+  int64_t at = 0;
+  for (uint32_t k = 0; k < v.def->n_operands && at < n; k++) {
+    open |= open_elements_of(im, v.def->operands[k], depth - 1) << at;
+    at += shape_elements(hlo_shape(v.def->operands[k]));
+  }
+  return open;
+}
+
 /* Notes which dimensions and elements of a result depend on symbols or on data. */
 static void note_open(const onnx_importer *im, hlo_value v, uint32_t *open_dims, uint64_t *open_elements) {
+  enum { MOST_JOINS = 8 };
   const shape *s = hlo_shape(v);
-  dim elements[HLO_MAX_SIZES];
   for (int k = 0; k < s->rank; k++) {
     bool open = !dim_is_const(s->dims[k]) || onnx_dynamic_dim_get(im, v, k).def;
     *open_dims |= (uint32_t)open << k;
   }
-  int n = v.def->op == HLO_SIZES ? hlo_sizes_of(v, elements) : 0;
-  for (int k = 0; k < n; k++) {
-    int64_t value;
-    *open_elements |= (uint64_t)!dim_signed_value(im->module->dims, elements[k], &value) << k;
-  }
+  *open_elements = onnx_holds_sizes(s) ? open_elements_of(im, v, MOST_JOINS) : 0;
 }
 
 static status set_roots(onnx_scope *s, bool signature, const str_map *contents) {

@@ -187,6 +187,7 @@ typedef struct compilation {
   rt_tune tune;
   arena *arena;   /* the arena of the program, until the program owns it */
   status refused; /* why there is no program for all sizes; NULL if none was wanted or one was compiled */
+  bool segmented; /* whether that is because sizes depend on what the model computes */
   session_program *out;
 } compilation;
 
@@ -332,6 +333,7 @@ static status compile_general(compilation *c, const compiler_api *compiler) {
   request.options.functions = functions_of(s);
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
   TRY(compiler->compile(s->source, &request, a, &program, &report));
+  c->segmented = !program;
   CHECK_THAT(program, STATUS_UNSUPPORTED, "the model runs segment by segment");
   c->arena = NULL; /* the program takes the arena over */
   TRY(session_make_program(s, program, a, &general));
@@ -376,14 +378,21 @@ static void note_refused(const compilation *c) {
   s->exact_reason = reason;
   pthread_mutex_unlock(&s->lock);
   s->n_refused++;
-  session_log(s, SESSION_LOG_INFO, "each set of sizes gets a program of its own: %s", reason);
+  session_log(s, SESSION_LOG_INFO, "%s%s",
+              c->segmented ? "no program is for all sizes: " : "each set of sizes gets a program of its own: ", reason);
+}
+
+/* Returns true if the model is to run segment by segment although a program of its own may be possible for these
+ * inputs, whose contents then decide the sizes: segments serve all contents, that program no others. */
+static bool prefers_segments(const compilation *c) {
+  return c->segmented || (c->s->segments && session_allows_general(c->s));
 }
 
 static status compile_guarded(void *data) {
   compilation *c = data;
   session *s = c->s;
   const compiler_api *compiler;
-  rt_program *program;
+  rt_program *program = NULL;
   rt_report report = {0};
   if (s->cache) {
     TRY(find_in_cache(c));
@@ -410,7 +419,7 @@ static status compile_guarded(void *data) {
   rt_sharing sharing = {.weight_pool = s->weight_pool};
   request.options.sharing = &sharing;
   arena *a = c->arena = c->arena ? c->arena : arena_create(&s->compiling);
-  TRY(compiler->compile(s->source, &request, a, &program, &report));
+  TRY(prefers_segments(c) ? NULL : compiler->compile(s->source, &request, a, &program, &report));
   TRY(file_check(s->arena));
   double seconds = clock_seconds() - start;
   c->arena = NULL; /* the program takes the arena over */

@@ -92,6 +92,60 @@ START_TEST(computed_sizes) {
 }
 END_TEST
 
+/* y = Exp(ConstantOfShape([largest of x + 1, 2])): the graphs of a batch, numbered by x. */
+static void write_graphs(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  for (int64_t k = 1; k <= 2; k++) {
+    Onnx__TensorProto *list = new_tensor(a, k == 1 ? "one" : "two", 7, 1, (int64_t[]){1});
+    set_raw(a, list, &k, sizeof k);
+    PB_ADD(a, m->graph->initializer, m->graph->n_initializer, list);
+  }
+  graph_node(a, m->graph, "ReduceMax", "x", "last");
+  graph_node(a, m->graph, "Reshape", "last,one", "list");
+  graph_node(a, m->graph, "Add", "list,one", "count");
+  Onnx__AttributeProto *axis = add_attribute(a, graph_node(a, m->graph, "Concat", "count,two", "dims"), "axis");
+  axis->has_type = axis->has_i = 1; /* axis 0 */
+  axis->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  graph_node(a, m->graph, "ConstantOfShape", "dims", "zeros");
+  graph_node(a, m->graph, "Exp", "zeros", "y");
+  session_case_set_type(a, m->graph->input[0], 7, "n");
+  session_case_set_type(a, m->graph->output[0], 1, "g,2");
+  session_case_write(a, m);
+}
+
+/* Counts all lines of the log that say that something was compiled. */
+static void count_all(void *data, session_log_level level, const char *line) {
+  (void)level;
+  *(uint32_t *)data += strstr(line, "compiled for ") != NULL;
+}
+
+/* A short list whose length is open gets no program of its own for its contents, and a size that is computed from it is
+ * open in the first run already. */
+START_TEST(short_lists) {
+  write_graphs();
+  uint32_t compiled = 0, first = 0;
+  session_options options = {
+      .backend = backends[_i], .tune = "off", .specialise = "off", .log = count_all, .log_data = &compiled};
+  session *s = session_case_open_with(session_case_path, options);
+  session_output out = {0};
+  for (int k = 0; k < SIZES; k++) {
+    int64_t x[MOST] = {0}, n = 3 + k % 17, last = k * 7 % 11;
+    x[n - 1] = last;
+    shape given = shape_make(DTYPE_S64, 1, (dim[]){n});
+    run(s, &given, x, &out);
+    ck_assert_int_eq(out.shape.dims[0], last + 1);
+    ck_assert_int_eq(out.shape.dims[1], 2);
+    ck_assert_float_eq(((const float *)out.data)[2 * last + 1], 1);
+    first = k ? first : compiled;
+  }
+  ck_assert_uint_ge(first, 1);
+  ck_assert_uint_eq(compiled, first);
+  session_output_finish(s, &out);
+  session_close(s);
+}
+END_TEST
+
 /* What segments have compiled, as the log tells: the numbers of kernels that were written and found, and of
  * contractions whose algorithms were measured. */
 typedef struct counts {
@@ -404,6 +458,7 @@ int main(void) {
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_add_loop_test(c, computed_sizes, 0, 2);
   tcase_add_loop_test(c, computed_contents, 0, 2);
+  tcase_add_loop_test(c, short_lists, 0, 2);
   tcase_add_test(c, kept_kernels);
   tcase_add_test(c, untuned_segments);
   tcase_add_loop_test(c, data_in_other_files, 0, 3);

@@ -69,6 +69,97 @@ static status check_generals(session *s, arena *a) {
   return session_check_pins(s, "program", n, programs);
 }
 
+/* --- assumed sizes --- */
+
+bool session_has_open_sizes(const session *s, const session_inputs *told) {
+  bool open = false;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    bool known = told->shapes && told->shapes[k];
+    open = open || (s->source->inputs[k].shape.kind == SHAPE_UNRANKED && !known);
+    for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
+      open = open || session_guesses(s, told, k, d);
+    }
+  }
+  return open;
+}
+
+typedef struct assuming {
+  session *s;
+  const session_inputs *inputs;
+  uint32_t n_dims;
+  const compiler_dim *dims; /* the sizes of named dimensions; NULL: those of the options, and their ranges */
+  arena *keep;              /* where `shapes` are */
+  shape *shapes;
+  arena *arena;
+} assuming;
+
+static status assume_guarded(void *data) {
+  assuming *x = data;
+  session *s = x->s;
+  const compiler_api *compiler;
+  compile_request request = session_request(s, x->inputs);
+  if (x->dims) {
+    request.dims = x->dims;
+    request.n_dims = x->n_dims;
+    request.n_ranges = 0;
+    request.assumed = NULL;
+  }
+  TRY(session_open_compiler(&compiler));
+  TRY(session_need_model(s));
+  x->arena = arena_create(&s->compiling);
+  shape *shapes = ARENA_NEW_N(x->keep, shape, s->source->n_inputs);
+  TRY(compiler->assume_sizes(s->source, &request, x->arena, shapes));
+  x->shapes = shapes;
+  return NULL;
+}
+
+/* Sets x->shapes to sizes at which the model can be imported; leaves it NULL if none are found. */
+static status find_sizes(assuming *x) {
+  session *s = x->s;
+  TRY(session_take_turn(s));
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, assume_guarded, x);
+  s->compiling.deadline = 0;
+  session_end_turn(s);
+  arena_destroy(x->arena);
+  if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
+    return failed;
+  }
+  status_free(failed);
+  return NULL;
+}
+
+status session_assume_sizes(session *s, const session_inputs *inputs) {
+  assuming x = {.s = s, .inputs = inputs, .keep = s->arena};
+  if (!s->options.keep_open || s->image || s->assumed || !session_has_open_sizes(s, inputs)) {
+    return NULL;
+  }
+  TRY(find_sizes(&x));
+  s->assumed = x.shapes;
+  return NULL;
+}
+
+/* Sets *out to the shapes of the inputs at a corner, or to NULL.  A size without a range may depend on those that have
+ * one, as the length of a mask is past+seq, so the sizes that were assumed at another corner may be none of this one.
+ */
+static status assume_at(session *s, const session_inputs *told, uint32_t corner, arena *a, const shape **out) {
+  const session_options *o = &s->options;
+  compiler_dim *dims = ARENA_NEW_N(a, compiler_dim, o->n_dims + o->n_ranges);
+  assuming x = {.s = s, .inputs = told, .dims = dims, .keep = a};
+  while (x.n_dims < o->n_dims) {
+    dims[x.n_dims] = (compiler_dim){o->dims[x.n_dims].name, o->dims[x.n_dims].value};
+    x.n_dims++;
+  }
+  for (uint32_t k = 0; k < o->n_ranges; k++) {
+    dims[x.n_dims++] = (compiler_dim){o->ranges[k].name, size_at(s, k, corner)};
+  }
+  TRY(s->assumed ? find_sizes(&x) : NULL);
+  *out = x.shapes;
+  return NULL;
+}
+
+/* --- corners --- */
+
 /* Compiles a program for all sizes that serves a corner of the ranges, if there is none yet.  The contents of an input
  * in `told` are used only if the input has the same shape at this corner as in `told`. */
 static status compile_corner(session *s, const session_inputs *told, uint32_t corner, arena *a) {
@@ -78,8 +169,12 @@ static status compile_corner(session *s, const session_inputs *told, uint32_t co
   const shape **list = ARENA_NEW_N(a, const shape *, n);
   const void **values = ARENA_NEW_N(a, const void *, n);
   const session_program *c;
+  const shape *assumed;
+  TRY(assume_at(s, told, corner, a, &assumed));
   for (uint32_t k = 0; k < n; k++) {
     const shape likely = shapes[k] = session_input_shape(s, told, k);
+    bool given = told->shapes && told->shapes[k];
+    shapes[k] = assumed && !given ? assumed[k] : likely;
     move_to_corner(s, &s->source->inputs[k], corner, &shapes[k]);
     list[k] = &shapes[k];
     values[k] = told->values && shape_equal(&likely, &shapes[k]) ? told->values[k] : NULL;
@@ -114,58 +209,6 @@ static status compile_corners(void *data) {
     TRY(compile_corner(x->s, x->inputs, corner, x->arena));
   }
   return check_generals(x->s, x->arena);
-}
-
-/* --- assumed sizes --- */
-
-bool session_has_open_sizes(const session *s, const session_inputs *told) {
-  bool open = false;
-  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
-    bool known = told->shapes && told->shapes[k];
-    open = open || (s->source->inputs[k].shape.kind == SHAPE_UNRANKED && !known);
-    for (int d = 0; d < s->source->inputs[k].shape.rank; d++) {
-      open = open || session_guesses(s, told, k, d);
-    }
-  }
-  return open;
-}
-
-typedef struct assuming {
-  session *s;
-  const session_inputs *inputs;
-  arena *arena;
-} assuming;
-
-static status assume_guarded(void *data) {
-  assuming *x = data;
-  session *s = x->s;
-  const compiler_api *compiler;
-  compile_request request = session_request(s, x->inputs);
-  TRY(session_open_compiler(&compiler));
-  TRY(session_need_model(s));
-  x->arena = arena_create(&s->compiling);
-  shape *shapes = ARENA_NEW_N(s->arena, shape, s->source->n_inputs);
-  TRY(compiler->assume_sizes(s->source, &request, x->arena, shapes));
-  s->assumed = shapes;
-  return NULL;
-}
-
-status session_assume_sizes(session *s, const session_inputs *inputs) {
-  assuming x = {.s = s, .inputs = inputs};
-  if (!s->options.keep_open || s->image || s->assumed || !session_has_open_sizes(s, inputs)) {
-    return NULL;
-  }
-  TRY(session_take_turn(s));
-  s->compiling.deadline = deadline_after(s->options.max_seconds);
-  status failed = run_with_stack(SESSION_COMPILE_STACK, assume_guarded, &x);
-  s->compiling.deadline = 0;
-  session_end_turn(s);
-  arena_destroy(x.arena);
-  if (!failed || status_get_code(failed) == STATUS_RESOURCE) {
-    return failed;
-  }
-  status_free(failed);
-  return NULL;
 }
 
 status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {

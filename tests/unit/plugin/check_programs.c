@@ -262,6 +262,29 @@ START_TEST(ranges) {
 }
 END_TEST
 
+/* y = Concat(a, b) + c, whose length is n+k, as the mask of a transformer is as long as the past and the new tokens. */
+START_TEST(ranges_of_a_sum) {
+  const session_program *c;
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "a,b,c", "y");
+  Onnx__AttributeProto *axis = add_attribute(a, graph_node(a, m->graph, "Concat", "a,b", "ab"), "axis");
+  axis->has_type = axis->has_i = 1; /* axis 0 */
+  axis->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  graph_node(a, m->graph, "Add", "ab,c", "y")->name = arena_strdup(a, "sum");
+  session_case_set_type(a, m->graph->input[0], 1, "n");
+  session_case_set_type(a, m->graph->input[1], 1, "k");
+  session_case_set_type(a, m->graph->input[2], 1, "t");
+  session_case_set_type(a, m->graph->output[0], 1, "t");
+  session_case_write(a, m);
+  session *s = open_ranges(backends[_i], true, (dim_range[]){{"n", 2, 8}, {"k", 3, 9}}, 2);
+  ASSERT_OK(session_compile_ranges(s, &(session_inputs){0}, &c));
+  session_release(s, c);
+  ck_assert_uint_eq(s->n_generals, 1);
+  ck_assert_uint_eq(session_generals(s)->program->n_definitions, 1); /* t = n+k */
+  session_close(s);
+}
+END_TEST
+
 /* y = a + b, f32[n] and f32[k], where k may be called n, too. */
 static void write_sum(const char *k) {
   arena *a = arena_create(NULL);
@@ -457,6 +480,7 @@ int main(void) {
   tcase_add_test(c, all_pinned);
   tcase_add_loop_test(c, impossible_sizes, 0, 2);
   tcase_add_loop_test(c, ranges, 0, 2);
+  tcase_add_loop_test(c, ranges_of_a_sum, 0, 2);
   tcase_add_loop_test(c, every_corner_has_a_program, 0, 2);
   tcase_add_loop_test(c, split_ranges, 0, 4);
   tcase_add_loop_test(c, one_name_for_two_sizes, 0, 2);

@@ -57,7 +57,7 @@ static void print_sizes(FILE *f, const opened_model *m, arena *a) {
     size_write_lines(f, 0, 17, general->program);
   }
   if (m->reason) {
-    fprintf(f, "%-18seach set of sizes gets a program of its own: %s\n", "sizes", m->reason);
+    fprintf(f, "%-18sno program is for all sizes: %s\n", "sizes", m->reason);
   }
   if (*assumed) {
     fprintf(f, "assumed sizes     %s (--dim NAME=SIZE and --shape change that)\n", assumed);

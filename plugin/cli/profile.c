@@ -74,7 +74,7 @@ static void print_generals(const run_profile *p) {
     size_write_lines(stdout, 0, 17, g->program);
   }
   if (p->exact_reason) {
-    printf("%-18seach set of sizes gets a program of its own: %s\n", "sizes", p->exact_reason);
+    printf("%-18sno program is for all sizes: %s\n", "sizes", p->exact_reason);
   }
   if (p->bindings) {
     printf("%-18s%.1f us, the least of %" PRIu32 "\n", "binding", 1e6 * p->binding, p->bindings);

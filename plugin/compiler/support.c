@@ -283,7 +283,7 @@ static void check_sizes(check_support *c) {
   if (failed || !complete) {
     const char *reason =
         failed ? status_message(failed) : arena_printf(c->a, "the model runs segment by segment, since %s", deferred);
-    add_note(c, arena_printf(c->a, "each set of sizes gets a program of its own: %s", reason));
+    add_note(c, arena_printf(c->a, "no program is for all sizes: %s", reason));
     status_free(failed);
     return;
   }

@@ -378,8 +378,7 @@ static void note_refused(const compilation *c) {
   s->exact_reason = reason;
   pthread_mutex_unlock(&s->lock);
   s->n_refused++;
-  session_log(s, SESSION_LOG_INFO, "%s%s",
-              c->segmented ? "no program is for all sizes: " : "each set of sizes gets a program of its own: ", reason);
+  session_log(s, SESSION_LOG_INFO, "no program is for all sizes: %s", reason);
 }
 
 /* Returns true if the model is to run segment by segment although a program of its own may be possible for these

@@ -174,8 +174,8 @@ bool session_program_is_replaced(const session_program *c);
 /* Returns the programs for all sizes, the newest first (session_program.next), or NULL if there are none.  They stay
  * until the session is closed. */
 const session_program *session_generals(session *s);
-/* Returns why each set of sizes gets a program of its own although the model leaves sizes open.  Returns NULL if
- * programs for all sizes may be possible. */
+/* Returns why no program is for all sizes although the model leaves sizes open.  Returns NULL if such a
+ * program may be possible. */
 const char *session_exact_reason(session *s);
 /* Waits until no program is being tuned in the background any more.  If no tuning was begun so far, first begins to
  * tune a program for the last sizes, if they may get one of their own. */

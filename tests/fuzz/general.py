@@ -44,7 +44,7 @@ class Tally:
         self.exact += not bound
         for line in lines:
             self.programs += line.startswith("compiled for all sizes")
-            reason = re.match(r"(another program is needed|each set of sizes gets a program of its own): (.*)", line)
+            reason = re.match(r"(another program is needed|no program is for all sizes): (.*)", line)
             if reason:
                 self.reasons[reason[1].split()[0] + ": " + re.sub(r"\d+", "#", re.sub(r"^\S+: ", "", reason[2]))[:90]] += 1
 

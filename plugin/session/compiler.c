@@ -1,4 +1,4 @@
-/* compiler.c - finds and opens the compiler library, and has it check a model. */
+/* compiler.c - finds and opens the compiler library. */
 #include <dlfcn.h>
 #include <limits.h>
 #include <pthread.h>
@@ -7,10 +7,8 @@
 #include <string.h>
 #include <unistd.h>
 
-#include "base/clock.h"
 #include "base/headroom.h"
-#include "plugin/session/internal.h"
-#include "runtime/host/stack.h"
+#include "plugin/session/session.h"
 
 static const char library_name[] = "libonnx-xla-compiler.so";
 
@@ -99,31 +97,4 @@ status session_open_compiler(const compiler_api **out) {
     pthread_mutex_unlock(&lock);
   }
   return status_prefix(failed, "the compiler half (%s) cannot be opened", library_name);
-}
-
-typedef struct checking {
-  session *s;
-  const compiler_api *compiler;
-  const compile_request *request;
-} checking;
-
-static status check_guarded(void *data) {
-  const checking *c = data;
-  TRY(session_need_model(c->s));
-  return c->compiler->check(c->s->source, c->request, &c->s->compiling);
-}
-
-status session_check(session *s, const session_inputs *inputs) {
-  if (s->image) {
-    return NULL;
-  }
-  const compiler_api *compiler;
-  compile_request request = session_request(s, inputs);
-  TRY(session_open_compiler(&compiler));
-  TRY(session_take_turn(s));
-  s->compiling.deadline = deadline_after(s->options.max_seconds);
-  status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
-  s->compiling.deadline = 0;
-  session_end_turn(s);
-  return failed;
 }

@@ -431,3 +431,32 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   *out = s;
   return NULL;
 }
+
+/* --- checking a model without compiling it --- */
+
+typedef struct checking {
+  session *s;
+  const compiler_api *compiler;
+  const compile_request *request;
+} checking;
+
+static status check_guarded(void *data) {
+  const checking *c = data;
+  TRY(session_need_model(c->s));
+  return c->compiler->check(c->s->source, c->request, &c->s->compiling);
+}
+
+status session_check(session *s, const session_inputs *inputs) {
+  if (s->image) {
+    return NULL;
+  }
+  const compiler_api *compiler;
+  compile_request request = session_request(s, inputs);
+  TRY(session_open_compiler(&compiler));
+  TRY(session_take_turn(s));
+  s->compiling.deadline = deadline_after(s->options.max_seconds);
+  status failed = run_with_stack(SESSION_COMPILE_STACK, check_guarded, &(checking){s, compiler, &request});
+  s->compiling.deadline = 0;
+  session_end_turn(s);
+  return failed;
+}

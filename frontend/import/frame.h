@@ -192,5 +192,8 @@ typedef struct onnx_segment {
  * become results, in order. */
 STATUS_MUST_USE status onnx_import_segment(arena *a, const onnx_frame *f, bool signature, hlo_eval_fn *eval,
                                            onnx_segment *out);
+/* Notes in f->equations which nodes did not become part of the segment although they asked for equations.  Returns true
+ * if there are any: then the import is to begin again without these equations. */
+bool onnx_segment_asked_in_vain(const onnx_frame *f, const onnx_segment *p);
 
 #endif

@@ -243,6 +243,17 @@ static void forget_guards(onnx_importer *im, size_t k, uint32_t n) {
   }
 }
 
+bool onnx_segment_asked_in_vain(const onnx_frame *f, const onnx_segment *p) {
+  bool found = false;
+  for (size_t k = 0; k < f->n_nodes; k++) {
+    if (f->equations[k] == ONNX_EQUATIONS_ASKED && p->states[k] != ONNX_NODE_DONE) {
+      f->equations[k] = ONNX_EQUATIONS_IN_VAIN;
+      found = true;
+    }
+  }
+  return found;
+}
+
 /* Imports all nodes that have not run yet.  `contents` receives the names of values whose contents deferred nodes need.
  */
 static status import_nodes(onnx_scope *s, str_map *contents) {

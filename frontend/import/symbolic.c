@@ -200,12 +200,13 @@ static void define(arena *a, dim_table *t, const dim_guard *g, dim symbol, dim e
 }
 
 /* Appends the definitions that follow from equations among the guards to *out, and returns true if there are any new
- * ones.  Pins of symbols to constants come first, since expressions may contain these symbols.  Only one equation
- * between expressions is taken at a time, since others may follow from it. */
-static bool take_equations(arena *a, dim_table *t, onnx_definitions *out) {
+ * ones.  Pins of symbols to constants come first, and are all that is taken if `constants` is set, since expressions
+ * may contain these symbols.  Only one equation between expressions is taken at a time, since others may follow from
+ * it. */
+static bool take_equations(arena *a, dim_table *t, bool constants, onnx_definitions *out) {
   uint32_t n, before = out->n;
   dim symbol, equals;
-  for (int expressions = 0; expressions < 2 && out->n == before; expressions++) {
+  for (int expressions = 0; expressions < (constants ? 1 : 2) && out->n == before; expressions++) {
     for (uint32_t k = 0; k < (dim_guards(t, &n), n) && (!expressions || out->n == before); k++) {
       const dim_guard g = dim_guards(t, &n)[k]; /* new guards may move the others */
       if (dim_guard_solve(t, &g, &symbol, &equals) && (expressions || dim_is_const(equals))) {
@@ -344,7 +345,7 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
       guards = dim_guards(t, &n);
     }
   }
-  return n > before && take_equations(a, t, out);
+  return n > before && take_equations(a, t, false, out);
 }
 
 /* Returns an error if a question about sizes could not be answered, since the module may then be wrong.  Call it only
@@ -355,14 +356,19 @@ static status check_answers(const dim_table *t) {
   return NULL;
 }
 
+static bool must_decide(const dim_table *t, bool failed, bool *decide) {
+  bool must = dim_must_decide_extremes(t, failed);
+  *decide = *decide || must;
+  return must;
+}
+
 /* Decides whether another import is necessary: appends definitions to the list, or sets *decide, with which the next
- * import decides about minima and maxima (base/dim/extreme.h). */
+ * import decides about minima and maxima (base/dim/extreme.h).  An import that failed may have done so for want of a
+ * definition, so minima and maxima count as the cause only if there are no new ones.  A size that is a constant may
+ * also change what the others are compared with, so such definitions come first. */
 static bool try_again(arena *a, dim_table *t, bool failed, onnx_definitions *definitions, bool *decide) {
-  if (dim_must_decide_extremes(t, failed)) {
-    *decide = true;
-    return true;
-  }
-  return take_equations(a, t, definitions) || pin_unsolved(a, t, definitions);
+  return take_equations(a, t, true, definitions) || must_decide(t, false, decide) ||
+         take_equations(a, t, false, definitions) || pin_unsolved(a, t, definitions) || must_decide(t, failed, decide);
 }
 
 enum { ATTEMPTS = 100 };
@@ -406,19 +412,6 @@ status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_opt
   return import_symbolic(a, m, options, definitions, &unused, out, complete);
 }
 
-/* Notes which nodes did not become part of the segment although they asked for equations.  Returns true if there are
- * any: then the import begins again without these equations. */
-static bool find_equations_in_vain(const onnx_frame *f, const onnx_segment *p) {
-  bool found = false;
-  for (size_t k = 0; k < f->n_nodes; k++) {
-    if (f->equations[k] == ONNX_EQUATIONS_ASKED && p->states[k] != ONNX_NODE_DONE) {
-      f->equations[k] = ONNX_EQUATIONS_IN_VAIN;
-      found = true;
-    }
-  }
-  return found;
-}
-
 status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hint, hlo_eval_fn *eval,
                                 onnx_segment *out) {
   onnx_definitions definitions = {0};
@@ -434,7 +427,7 @@ status onnx_import_open_segment(arena *a, const onnx_frame *f, int64_t least_hin
     }
     status failed = onnx_import_segment(a, &open, false, eval, out);
     if (!try_again(a, open.dims, failed, &definitions, &decide)) {
-      if (!failed && find_equations_in_vain(&open, out)) {
+      if (!failed && onnx_segment_asked_in_vain(&open, out)) {
         definitions = (onnx_definitions){0};
         decide = false;
         continue;

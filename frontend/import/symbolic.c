@@ -389,6 +389,9 @@ static status import_symbolic(arena *a, const onnx_model *m, const onnx_import_o
     o.symbols = definitions;
     TRY(onnx_frame_main(a, m, &o, &f));
     *dims = f->dims;
+    if (take_equations(a, f->dims, true, definitions)) {
+      continue; /* contents of inputs have pinned sizes, without which nodes could only be imported by further pins */
+    }
     if (decide) {
       dim_decide_extremes(f->dims);
     }

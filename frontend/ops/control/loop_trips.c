@@ -9,10 +9,11 @@
 #include "hlo/ir/fold_sizes.h"
 
 /* A number of one element that is `first` in the first iteration and grows by `step`, a constant that may be negative,
- * from each iteration to the next.  `most` is a limit below which its type has all integers, and all sums of two. */
+ * from each iteration to the next.  Up to `most`, the types of the numbers from which it is computed have all integers
+ * and all sums of two; the fastest of these numbers grows by `fastest` in each iteration. */
 typedef struct progression {
   dim first;
-  int64_t step, most;
+  int64_t step, fastest, most;
 } progression;
 
 enum { DEEPEST = 16 };
@@ -20,7 +21,7 @@ enum { DEEPEST = 16 };
 /* Returns the limit of a type (progression.most), or 0 for types in which no progression is counted. */
 static int64_t most_of(dtype type) {
   switch (type) {
-    case DTYPE_S32: return (int64_t)1 << 30;
+    case DTYPE_S32: return ((int64_t)1 << 30) - 1;
     case DTYPE_S64: return DIM_MAX;
     case DTYPE_F32: return (int64_t)1 << 23;
     case DTYPE_F64: return (int64_t)1 << 52;
@@ -34,12 +35,17 @@ static bool is_number(const hlo_value v) {
 }
 
 static bool literal_number(const literal *l, int64_t *out) {
+  dtype type = (dtype)l->shape.type;
+  int64_t most = most_of(type);
   double x = literal_f64(l, 0);
-  bool whole = x >= -(double)most_of((dtype)l->shape.type) && x <= (double)most_of((dtype)l->shape.type) &&
-               x == (double)(int64_t)x;
-  *out = whole ? (int64_t)x : 0;
-  return whole;
+  if (!dtype_is_int(type) && !(x >= -(double)most && x <= (double)most && x == (double)(int64_t)x)) {
+    return false;
+  }
+  *out = dtype_is_int(type) ? literal_i64(l, 0) : (int64_t)x;
+  return *out >= -most && *out <= most;
 }
+
+static int64_t size_of_step(int64_t step) { return step < 0 ? -step : step; }
 
 static bool progression_of(const onnx_loop *l, hlo_value v, int depth, progression *out);
 
@@ -71,24 +77,34 @@ static bool parameter_progression(const onnx_loop *l, uint32_t k, int depth, pro
   enum { FIRST_STATE = 2 };
   uint32_t captures = FIRST_STATE + l->n_states;
   if (k == 0) {
-    *out = (progression){0, 1, most_of(DTYPE_S64)};
+    *out = (progression){0, 1, 1, most_of(DTYPE_S64)};
     return true;
   }
   if (k >= captures) {
     return progression_of(l, l->captures.outer[k - captures], depth, out);
   }
-  return k >= FIRST_STATE && progression_of(l, l->states[k - FIRST_STATE], depth, out) && out->step == 0 &&
-         added_to(l->body->roots[1 + k - FIRST_STATE], l->body->params[k], &out->step);
+  bool found = k >= FIRST_STATE && progression_of(l, l->states[k - FIRST_STATE], depth, out) && out->step == 0 &&
+               added_to(l->body->roots[1 + k - FIRST_STATE], l->body->params[k], &out->step);
+  out->fastest = found ? size_of_step(out->step) : 0;
+  return found;
+}
+
+/* Returns true if the first number is within the limit.  May add guards. */
+static bool begins_within_limit(dim_table *t, const progression *p) {
+  return dim_is_exact(t, p->first) && dim_at_most(t, p->first, p->most) &&
+         dim_at_most(t, dim_signed_const(t, -p->most), p->first);
 }
 
 static bool sum_of(const onnx_loop *l, const hlo_instr *i, int depth, progression *out) {
   dim_table *t = onnx_dims(l->n);
   progression y;
-  if (!progression_of(l, i->operands[0], depth, out) || !progression_of(l, i->operands[1], depth, &y)) {
+  if (!progression_of(l, i->operands[0], depth, out) || !progression_of(l, i->operands[1], depth, &y) ||
+      !begins_within_limit(t, out) || !begins_within_limit(t, &y)) {
     return false;
   }
   out->first = i->op == HLO_ADD ? dim_signed_add(t, out->first, y.first) : dim_signed_sub(t, out->first, y.first);
   out->most = y.most < out->most ? y.most : out->most;
+  out->fastest = y.fastest > out->fastest ? y.fastest : out->fastest;
   return !(i->op == HLO_ADD ? __builtin_add_overflow(out->step, y.step, &out->step)
                             : __builtin_sub_overflow(out->step, y.step, &out->step));
 }
@@ -103,12 +119,12 @@ static bool progression_of(const onnx_loop *l, hlo_value v, int depth, progressi
     return false;
   }
   if (hlo_sizes_of(v, elements) == 1) {
-    *out = (progression){elements[0], 0, most};
+    *out = (progression){elements[0], 0, 0, most};
     return true;
   }
   if (hlo_literal(v)) {
     found = literal_number(hlo_literal(v), &number);
-    *out = (progression){found ? dim_signed_const(onnx_dims(l->n), number) : 0, 0, most};
+    *out = (progression){found ? dim_signed_const(onnx_dims(l->n), number) : 0, 0, 0, most};
     return found;
   }
   if (i->op == HLO_PARAMETER && i->parent == l->body) {
@@ -126,9 +142,8 @@ static bool progression_of(const onnx_loop *l, hlo_value v, int depth, progressi
 
 /* Returns true if the numbers of all iterations are within the limit of the types that they have.  May add guards. */
 static bool is_within_limit(dim_table *t, const progression *p, dim trips) {
-  dim moves = dim_mul(t, trips, p->step < 0 ? -p->step : p->step);
-  return dim_at_most(t, p->first, p->most) && dim_at_most(t, dim_signed_const(t, -p->most), p->first) &&
-         dim_at_most(t, moves, p->most);
+  int64_t own = size_of_step(p->step), fastest = own > p->fastest ? own : p->fastest;
+  return begins_within_limit(t, p) && dim_at_most(t, dim_mul(t, trips, fastest), p->most);
 }
 
 /* Counts the iterations up to the first one in which the comparison x < y, or x <= y if `equal`, is false. */

@@ -236,7 +236,7 @@ static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
 static void forget_guards(onnx_importer *im, size_t k, uint32_t n) {
   const onnx_frame *f = im->frame;
   uint32_t left;
-  if (f->dims && f->equations) {
+  if (f->equations) {
     dim_forget_guards(f->dims, n, f->equations[k] != ONNX_EQUATIONS_IN_VAIN);
     (void)dim_guards(f->dims, &left);
     f->equations[k] = left > n ? ONNX_EQUATIONS_ASKED : f->equations[k];
@@ -267,7 +267,7 @@ static status import_nodes(onnx_scope *s, str_map *contents) {
     im->requirements = (onnx_requirements){0};
     im->node = (uint32_t)k;
     uint32_t n_guards = 0;
-    if (f->dims) {
+    if (f->equations) {
       (void)dim_guards(f->dims, &n_guards);
     }
     status failed = onnx_import_node(s, f->nodes[k]);

@@ -31,10 +31,8 @@ typedef struct writing {
   arena *a;
   pool constants, code;
   str_map seen; /* maps the section, hash and size of a span, as text, to a copy of its item */
-  /* the program of the base (rt_image.base), whose constants are not written again; NULL if there is no base */
-  const rt_program *base;
-  const rt_image *image; /* for rt_image.pace */
-  uint64_t done;         /* the number of bytes that were read or written since the last call of rt_image.pace */
+  const rt_image *image;
+  uint64_t done; /* the number of bytes that were read or written since the last call of rt_image.pace */
 } writing;
 
 enum { PIECE = 1 << 20 };
@@ -79,11 +77,13 @@ static void put_code(writing *w, rt_writer *out, const rt_program *p) {
 }
 
 static void put_constants(writing *w, rt_writer *out, const rt_program *p) {
+  const rt_program *base =
+      w->image->base ? w->image->base->programs[0] : NULL; /* its constants are not written again */
   rt_put_i64(out, p->n_constants);
   for (uint32_t k = 0; k < p->n_constants; k++) {
     rt_span c = p->constants[k], name = rt_program_name(p, k);
-    uint32_t old = w->base ? rt_program_find(w->base, name, c.size) : 0;
-    bool there = w->base && old < w->base->n_constants;
+    uint32_t old = base ? rt_program_find(base, name, c.size) : 0;
+    bool there = base && old < base->n_constants;
     rt_put_i64(out, there ? ~(int64_t)old : (int64_t)place(w, &w->constants, c));
     rt_put_i64(out, (int64_t)c.size);
     rt_put_bytes(out, name.data, name.size);
@@ -288,7 +288,7 @@ static status write_sections(writing *w, FILE *f, const rt_span *flat) {
 }
 
 static status write_image(arena *a, const rt_image *image, FILE *f) {
-  writing w = {.a = a, .base = image->base ? image->base->programs[0] : NULL, .image = image};
+  writing w = {.a = a, .image = image};
   rt_writer meta = {.arena = a}, programs = {.arena = a};
   str_map_init(&w.seen, a);
   rt_put_text(&meta, image->model);

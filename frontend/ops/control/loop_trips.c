@@ -46,6 +46,7 @@ static bool literal_number(const literal *l, int64_t *out) {
 }
 
 static int64_t size_of_step(int64_t step) { return step < 0 ? -step : step; }
+static int64_t larger(int64_t a, int64_t b) { return a > b ? a : b; }
 
 static bool progression_of(const onnx_loop *l, hlo_value v, int depth, progression *out);
 
@@ -104,9 +105,12 @@ static bool sum_of(const onnx_loop *l, const hlo_instr *i, int depth, progressio
   }
   out->first = i->op == HLO_ADD ? dim_signed_add(t, out->first, y.first) : dim_signed_sub(t, out->first, y.first);
   out->most = y.most < out->most ? y.most : out->most;
-  out->fastest = y.fastest > out->fastest ? y.fastest : out->fastest;
-  return !(i->op == HLO_ADD ? __builtin_add_overflow(out->step, y.step, &out->step)
-                            : __builtin_sub_overflow(out->step, y.step, &out->step));
+  if (i->op == HLO_ADD ? __builtin_add_overflow(out->step, y.step, &out->step)
+                       : __builtin_sub_overflow(out->step, y.step, &out->step)) {
+    return false;
+  }
+  out->fastest = larger(larger(out->fastest, y.fastest), size_of_step(out->step));
+  return true;
 }
 
 /* Describes a value of the body or, in the same words, one outside of the loop, whose step is 0. */
@@ -142,8 +146,7 @@ static bool progression_of(const onnx_loop *l, hlo_value v, int depth, progressi
 
 /* Returns true if the numbers of all iterations are within the limit of the types that they have.  May add guards. */
 static bool is_within_limit(dim_table *t, const progression *p, dim trips) {
-  int64_t own = size_of_step(p->step), fastest = own > p->fastest ? own : p->fastest;
-  return begins_within_limit(t, p) && dim_at_most(t, dim_mul(t, trips, fastest), p->most);
+  return begins_within_limit(t, p) && dim_at_most(t, dim_mul(t, trips, p->fastest), p->most);
 }
 
 /* Counts the iterations up to the first one in which the comparison x < y, or x <= y if `equal`, is false. */
@@ -166,6 +169,11 @@ static bool count_less(const onnx_loop *l, hlo_value left, hlo_value right, bool
   return !step || (dim_is_exact(t, *trips) && is_within_limit(t, &x, *trips) && is_within_limit(t, &y, *trips));
 }
 
+/* Returns the smaller one of two numbers of iterations, of which INT64_MAX is none.  May add a guard. */
+static dim least(dim_table *t, dim a, dim b) {
+  return b != INT64_MAX && (a == INT64_MAX || dim_at_most(t, b, a)) ? b : a;
+}
+
 /* Counts the iterations up to the first one in which the condition is false; INT64_MAX if it is never false.  Returns
  * false if that is not known.  May add guards. */
 static bool count_trips(const onnx_loop *l, hlo_value v, int depth, dim *trips) {
@@ -186,8 +194,7 @@ static bool count_trips(const onnx_loop *l, hlo_value v, int depth, dim *trips) 
     if (!count_trips(l, i->operands[0], depth + 1, trips) || !count_trips(l, i->operands[1], depth + 1, &right)) {
       return false;
     }
-    bool less = right != INT64_MAX && (*trips == INT64_MAX || dim_at_most(onnx_dims(l->n), right, *trips));
-    *trips = less ? right : *trips;
+    *trips = least(onnx_dims(l->n), *trips, right);
     return true;
   }
   hlo_comparison c = i->op == HLO_COMPARE ? (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON) : HLO_EQ;
@@ -203,8 +210,7 @@ void onnx_loop_count_trips(onnx_loop *l) {
     return;
   }
   trips = first == 1 ? 0 : trips;
-  bool less = trips != INT64_MAX && (l->trip == INT64_MAX || dim_at_most(onnx_dims(l->n), trips, l->trip));
-  l->trip = less ? trips : l->trip;
+  l->trip = least(onnx_dims(l->n), l->trip, trips);
   l->ignores_cond = true;
   l->cond = (hlo_value){0};
 }

@@ -18,12 +18,11 @@ class Condition:
         self.equal, self.swapped, self.twice = k.chance(0.3), k.chance(0.4), k.chance(0.4)
 
     def ask(self, k, counter, size, integer):
-        one = k.const(np.array(1, integer))
         a, b = counter, size
         if self.down:
             a, b = k.const(np.array(0 if self.equal else -1, integer)), counter
         elif self.equal:
-            b = k.Sub(size, one, kind=EXACT)
+            b = k.Sub(size, k.const(np.array(1, integer)), kind=EXACT)
         if self.number:
             a, b = (k.Cast(v, to=self.number, kind=EXACT) for v in (a, b))
         name = ("Greater" if self.swapped else "Less") + ("OrEqual" if self.equal else "")
@@ -59,8 +58,8 @@ def counted_loop(k, x):
     if k.chance(0.3):
         axes = inside.const(np.array([0]))
         element = inside.Squeeze(inside.Gather(x, inside.Unsqueeze(at, axes), axis=0), axes)
-    moves = [inside.Sub if down else inside.Add for _ in carried[:-1]]
-    counters = [move(c, inside.const(np.array(step, integer)), kind=EXACT) for move, c in zip(moves, carried)]
+    move = inside.Sub if down else inside.Add
+    counters = [move(c, inside.const(np.array(step, integer)), kind=EXACT) for c in carried[:-1]]
     more = condition.ask(inside, counters[0], size, integer)
     if two:
         other = condition.ask(inside, counters[1], size, integer)

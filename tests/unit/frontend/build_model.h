@@ -102,6 +102,13 @@ static inline Onnx__AttributeProto *add_attribute(arena *a, Onnx__NodeProto *nod
   return t;
 }
 
+static inline void set_int(arena *a, Onnx__NodeProto *node, const char *name, int64_t value) {
+  Onnx__AttributeProto *t = add_attribute(a, node, name);
+  t->has_type = t->has_i = 1;
+  t->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  t->i = value;
+}
+
 static inline void set_graph(arena *a, Onnx__NodeProto *node, const char *name, Onnx__GraphProto *g) {
   Onnx__AttributeProto *t = add_attribute(a, node, name);
   t->has_type = 1;

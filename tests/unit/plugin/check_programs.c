@@ -267,9 +267,7 @@ START_TEST(ranges_of_a_sum) {
   const session_program *c;
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "a,b,c", "y");
-  Onnx__AttributeProto *axis = add_attribute(a, graph_node(a, m->graph, "Concat", "a,b", "ab"), "axis");
-  axis->has_type = axis->has_i = 1; /* axis 0 */
-  axis->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  set_int(a, graph_node(a, m->graph, "Concat", "a,b", "ab"), "axis", 0);
   graph_node(a, m->graph, "Add", "ab,c", "y")->name = arena_strdup(a, "sum");
   session_case_set_type(a, m->graph->input[0], 1, "n");
   session_case_set_type(a, m->graph->input[1], 1, "k");

@@ -92,21 +92,22 @@ START_TEST(computed_sizes) {
 }
 END_TEST
 
+static void add_number(arena *a, Onnx__ModelProto *m, const char *name, int type, const void *number, size_t size) {
+  Onnx__TensorProto *t = new_tensor(a, name, type, 1, (int64_t[]){1});
+  set_raw(a, t, number, size);
+  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, t);
+}
+
 /* y = Exp(ConstantOfShape([largest of x + 1, 2])): the graphs of a batch, numbered by x. */
 static void write_graphs(void) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
-  for (int64_t k = 1; k <= 2; k++) {
-    Onnx__TensorProto *list = new_tensor(a, k == 1 ? "one" : "two", 7, 1, (int64_t[]){1});
-    set_raw(a, list, &k, sizeof k);
-    PB_ADD(a, m->graph->initializer, m->graph->n_initializer, list);
-  }
+  add_number(a, m, "one", 7, &(int64_t){1}, sizeof(int64_t));
+  add_number(a, m, "two", 7, &(int64_t){2}, sizeof(int64_t));
   graph_node(a, m->graph, "ReduceMax", "x", "last");
   graph_node(a, m->graph, "Reshape", "last,one", "list");
   graph_node(a, m->graph, "Add", "list,one", "count");
-  Onnx__AttributeProto *axis = add_attribute(a, graph_node(a, m->graph, "Concat", "count,two", "dims"), "axis");
-  axis->has_type = axis->has_i = 1; /* axis 0 */
-  axis->type = ONNX__ATTRIBUTE_PROTO__ATTRIBUTE_TYPE__INT;
+  set_int(a, graph_node(a, m->graph, "Concat", "count,two", "dims"), "axis", 0);
   graph_node(a, m->graph, "ConstantOfShape", "dims", "zeros");
   graph_node(a, m->graph, "Exp", "zeros", "y");
   session_case_set_type(a, m->graph->input[0], 7, "n");
@@ -349,12 +350,6 @@ START_TEST(data_in_other_files) {
   ck_assert_int_eq(unlink(external_path()), 0);
 }
 END_TEST
-
-static void add_number(arena *a, Onnx__ModelProto *m, const char *name, int type, const void *number, size_t size) {
-  Onnx__TensorProto *t = new_tensor(a, name, type, 1, (int64_t[]){1});
-  set_raw(a, t, number, size);
-  PB_ADD(a, m->graph->initializer, m->graph->n_initializer, t);
-}
 
 /* e = Exp(x), and a Loop that adds up the first element of e, the first two, and so on, until the sum is 5 or more. The
  * size of what the body slices depends on data, so that the host runs the loop, for constant sizes too. */

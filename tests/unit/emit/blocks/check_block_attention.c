@@ -199,6 +199,7 @@ START_TEST(infinite_values) {
 }
 END_TEST
 
+/* The tolerance is that of small_floats. */
 START_TEST(infinite_values_by_tensor_cores) {
   sizes_cases c = {0};
   tile = (size_t)_i;

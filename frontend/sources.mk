@@ -1,14 +1,12 @@
 # Written by m4/list-sources: do not edit.
 frontend_sources = \
+	frontend/import/assume.c \
 	frontend/import/frame.c \
 	frontend/import/import.c \
 	frontend/import/import_common.c \
 	frontend/import/import_entry.c \
 	frontend/import/import_helpers.c \
 	frontend/import/importer.c \
-	frontend/import/op_page.c \
-	frontend/import/op_table.c \
-	frontend/import/op_types.c \
 	frontend/import/part.c \
 	frontend/import/random_stream.c \
 	frontend/import/segment.c \
@@ -26,6 +24,9 @@ frontend_sources = \
 	frontend/model/tensor.c \
 	frontend/model/wire_scan.c \
 	frontend/model/wire_unpack.c \
+	frontend/operators/op_page.c \
+	frontend/operators/op_table.c \
+	frontend/operators/op_types.c \
 	frontend/ops/array/gather.c \
 	frontend/ops/array/generate.c \
 	frontend/ops/array/sequence.c \
@@ -96,15 +97,12 @@ frontend_sources = \
 	frontend/ops/nn/sample.c
 frontend_files = \
 	frontend/README \
+	frontend/import/assume.h \
 	frontend/import/frame.h \
 	frontend/import/import.h \
 	frontend/import/import_common.h \
 	frontend/import/import_helpers.h \
 	frontend/import/importer.h \
-	frontend/import/make-types \
-	frontend/import/onnx_ops.def \
-	frontend/import/onnx_types.def \
-	frontend/import/op_types.h \
 	frontend/import/part.h \
 	frontend/import/random_stream.h \
 	frontend/import/scope.h \
@@ -121,6 +119,11 @@ frontend_files = \
 	frontend/model/tensor.h \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
+	frontend/operators/make-types \
+	frontend/operators/onnx_ops.def \
+	frontend/operators/onnx_types.def \
+	frontend/operators/op_table.h \
+	frontend/operators/op_types.h \
 	frontend/ops/contrib/attention_parts.h \
 	frontend/ops/contrib/bits.h \
 	frontend/ops/contrib/contrib.h \

@@ -9,11 +9,17 @@
 #include <string.h>
 
 #include "frontend/model/functions.h"
-#include "frontend/import/op_types.h"
+#include "frontend/operators/op_types.h"
 #include "frontend/import/sequence.h"
 #include "frontend/import/sizes.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/model/tensor.h"
+
+/* The importer in the rows of operators that are not supported.  It is never called, since find_row checks
+ * onnx_op_is_supported. */
+status onnx_import_unsupported(onnx_node *n) {
+  return status_error(STATUS_UNSUPPORTED, "%s is not supported yet", n->proto->op_type);
+}
 
 /* --- scopes --- */
 
@@ -213,7 +219,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
                  .n_out = (uint32_t)node->n_output,
                  .in = in,
                  .out = out};
-  TRY(onnx_check_types(&n, row));
+  TRY(onnx_check_types(a, row, n.n_in, in, onnx_dims(&n)));
   onnx_sizes *sizes;
   TRY(onnx_sizes_before(&n, row, &sizes));
   s->b->source = onnx_node_source(a, node);

@@ -26,7 +26,7 @@ hlo_value onnx_widen(hlo_builder *b, hlo_value x) {
 hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
   const shape *s = hlo_shape(n->in[k]);
   if (!dim_equal(onnx_dims(n), shape_dim_product(onnx_dims(n), s, 0, s->rank), 1)) {
-    hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is required", what, SHAPE_STR(NULL, s)));
+    hlo_fail(n->b, status_error(INVALID, "input %s is %s; a scalar is required", what, SHAPE_STR(onnx_dims(n), s)));
     return (hlo_value){0};
   }
   return hlo_reshape(n->b, n->in[k], 0, NULL);
@@ -35,7 +35,7 @@ hlo_value onnx_scalar_input(onnx_node *n, uint32_t k, const char *what) {
 static status const_scalar(const onnx_node *n, uint32_t k, const char *what, const literal **l) {
   TRY(onnx_const_literal(n, k, what, l));
   CHECK_THAT(shape_elements(&(*l)->shape) == 1, INVALID, "input %s is %s; a scalar is required", what,
-             SHAPE_STR(NULL, &(*l)->shape));
+             SHAPE_STR(onnx_dims(n), &(*l)->shape));
   return NULL;
 }
 
@@ -43,7 +43,7 @@ status onnx_const_int(const onnx_node *n, uint32_t k, const char *what, int64_t 
   const literal *l;
   TRY(const_scalar(n, k, what, &l));
   CHECK_THAT(dtype_is_int(l->shape.type), INVALID, "input %s is %s; an integer is required", what,
-             SHAPE_STR(NULL, &l->shape));
+             SHAPE_STR(onnx_dims(n), &l->shape));
   *out = literal_i64(l, 0);
   return NULL;
 }
@@ -52,7 +52,7 @@ status onnx_const_float(const onnx_node *n, uint32_t k, const char *what, double
   const literal *l;
   TRY(const_scalar(n, k, what, &l));
   CHECK_THAT(dtype_is_int(l->shape.type) || dtype_is_float(l->shape.type), INVALID,
-             "input %s is %s; a number is required", what, SHAPE_STR(NULL, &l->shape));
+             "input %s is %s; a number is required", what, SHAPE_STR(onnx_dims(n), &l->shape));
   *out = literal_f64(l, 0);
   return NULL;
 }
@@ -149,8 +149,8 @@ static status align_at_axis(onnx_node *n, hlo_value x, hlo_value *y) {
   }
   TRY(onnx_attr_int(n->proto, "axis", sx->rank - sy->rank, &axis));
   CHECK_THAT(sy->rank <= sx->rank && axis >= 0 && axis <= sx->rank - sy->rank, INVALID,
-             "B is %s and axis %" PRId64 "; it must fit into A, which is %s", SHAPE_STR(NULL, sy), axis,
-             SHAPE_STR(NULL, sx));
+             "B is %s and axis %" PRId64 "; it must fit into A, which is %s", SHAPE_STR(onnx_dims(n), sy), axis,
+             SHAPE_STR(onnx_dims(n), sx));
   dim dims[SHAPE_MAX_RANK];
   int rank = sx->rank - (int)axis;
   for (int k = 0; k < rank; k++) {
@@ -172,8 +172,8 @@ status onnx_broadcast_inputs(onnx_node *n, hlo_value *x, hlo_value *y) {
     *y = hlo_broadcast_to(n->b, *y, hlo_shape(*x));
   }
   CHECK_THAT(n->b->error || shape_same_dims(hlo_shape(*x), hlo_shape(*y)), INVALID,
-             "A is %s but B is %s; version %d broadcasts only with broadcast=1", SHAPE_STR(NULL, hlo_shape(*x)),
-             SHAPE_STR(NULL, hlo_shape(*y)), n->since);
+             "A is %s but B is %s; version %d broadcasts only with broadcast=1", SHAPE_STR(onnx_dims(n), hlo_shape(*x)),
+             SHAPE_STR(onnx_dims(n), hlo_shape(*y)), n->since);
   return NULL;
 }
 

@@ -232,7 +232,7 @@ static status add_array(onnx_frame *f, const char *name, const shape *s, const o
     s = &closed;
     CHECK_THAT(shape_equal(&given->value->shape, s), STATUS_INVALID_ARGUMENT,
                "the value of input '%s' is %s instead of %s", name, SHAPE_STR(NULL, &given->value->shape),
-               SHAPE_STR(NULL, s));
+               SHAPE_STR(f->dims, s));
     array->value = *given->value;
     array->known = true;
     array->open_elements = given->use == ONNX_CONTENT_SYMBOLS ? UINT64_MAX : 0;

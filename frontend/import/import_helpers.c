@@ -11,14 +11,16 @@
 
 status onnx_need_rank(const onnx_node *n, uint32_t k, const char *what, int low, int high) {
   const shape *s = onnx_in_shape(n, k);
-  CHECK_THAT(s->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "%s is %s; an array is needed", what, SHAPE_STR(NULL, s));
+  CHECK_THAT(s->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL, "%s is %s; an array is needed", what,
+             SHAPE_STR(onnx_dims(n), s));
   if (low == high) {
-    CHECK_THAT(s->rank == low, STATUS_INVALID_MODEL, "%s is %s; its rank must be %d", what, SHAPE_STR(NULL, s), low);
+    CHECK_THAT(s->rank == low, STATUS_INVALID_MODEL, "%s is %s; its rank must be %d", what, SHAPE_STR(onnx_dims(n), s),
+               low);
   }
-  CHECK_THAT(s->rank >= low, STATUS_INVALID_MODEL, "%s is %s; its rank must be at least %d", what, SHAPE_STR(NULL, s),
-             low);
-  CHECK_THAT(s->rank <= high, STATUS_INVALID_MODEL, "%s is %s; its rank must be at most %d", what, SHAPE_STR(NULL, s),
-             high);
+  CHECK_THAT(s->rank >= low, STATUS_INVALID_MODEL, "%s is %s; its rank must be at least %d", what,
+             SHAPE_STR(onnx_dims(n), s), low);
+  CHECK_THAT(s->rank <= high, STATUS_INVALID_MODEL, "%s is %s; its rank must be at most %d", what,
+             SHAPE_STR(onnx_dims(n), s), high);
   return NULL;
 }
 
@@ -29,7 +31,7 @@ status onnx_need_dims(const onnx_node *n, uint32_t k, const char *what, int rank
   const shape *s = onnx_in_shape(n, k);
   shape want = shape_make((dtype)s->type, rank, dims);
   CHECK_THAT(s->kind == SHAPE_ARRAY && onnx_has_dims(n, s, rank, dims), STATUS_INVALID_MODEL, "%s is %s instead of %s",
-             what, SHAPE_STR(NULL, s), SHAPE_STR(NULL, &want));
+             what, SHAPE_STR(onnx_dims(n), s), SHAPE_STR(onnx_dims(n), &want));
   return NULL;
 }
 
@@ -37,7 +39,7 @@ status onnx_need_one_element(const onnx_node *n, uint32_t k, const char *what) {
   const shape *s = onnx_in_shape(n, k);
   dim count = shape_dim_product(onnx_dims(n), s, 0, s->rank);
   CHECK_THAT(dim_equal(onnx_dims(n), count, 1), STATUS_INVALID_MODEL, "%s is %s; it must have one element", what,
-             SHAPE_STR(NULL, s));
+             SHAPE_STR(onnx_dims(n), s));
   return NULL;
 }
 

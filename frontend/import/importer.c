@@ -189,7 +189,7 @@ status onnx_const_literal(const onnx_node *n, uint32_t k, const char *what, cons
 static status const_list(const onnx_node *n, uint32_t k, const char *what, const literal **out, int64_t *count) {
   TRY(onnx_const_literal(n, k, what, out));
   CHECK_THAT((*out)->shape.rank <= 1, STATUS_INVALID_MODEL, "input %s is %s; a list is required", what,
-             SHAPE_STR(NULL, &(*out)->shape));
+             SHAPE_STR(onnx_dims(n), &(*out)->shape));
   *count = shape_elements(&(*out)->shape);
   return NULL;
 }
@@ -198,7 +198,7 @@ status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const i
   const literal *l;
   TRY(const_list(n, k, what, &l, count));
   CHECK_THAT(dtype_is_int(l->shape.type), STATUS_INVALID_MODEL, "input %s is %s; integers are required", what,
-             SHAPE_STR(NULL, &l->shape));
+             SHAPE_STR(onnx_dims(n), &l->shape));
   int64_t *list = ARENA_NEW_N(n->arena, int64_t, (size_t)*count);
   for (int64_t i = 0; i < *count; i++) {
     list[i] = literal_i64(l, i);

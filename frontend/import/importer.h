@@ -34,6 +34,8 @@ struct onnx_node {
 /* Return true if an optional input or output is present. */
 static inline bool onnx_has_in(const onnx_node *n, uint32_t k) { return k < n->n_in && n->in[k].def; }
 bool onnx_has_out(const onnx_node *n, uint32_t k);
+/* Returns the table of the symbols and expressions in the dimensions of the node's module. */
+static inline dim_table *onnx_dims(const onnx_node *n) { return n->b->computation->module->dims; }
 
 /* Returns the value of input k, which must be a constant, because a size depends on it.  If it is not a constant, the
  * error is UNSUPPORTED and the requirement is noted (onnx_require_constant).  If the input is absent, the error is
@@ -105,6 +107,6 @@ STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, u
 /* Declares all importers that onnx_ops.def names. */
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   onnx_import_fn onnx_import_##importer;
-#include "frontend/import/onnx_ops.def"
+#include "frontend/operators/onnx_ops.def"
 
 #endif

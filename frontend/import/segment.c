@@ -355,7 +355,8 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
     CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
     bool main = im->frame->graph && !im->frame->outer;
     CHECK_THAT(!main || !onnx_is_sequence(v), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-               "output '%s' is %s; a model's inputs and outputs are tensors", name, SHAPE_STR(NULL, hlo_shape(v)));
+               "output '%s' is %s; a model's inputs and outputs are tensors", name,
+               SHAPE_STR(im->frame->dims, hlo_shape(v)));
     add_leaving(im, roots, name, v);
   }
   return NULL;

@@ -15,14 +15,11 @@
  * dims. */
 STATUS_MUST_USE status onnx_import_symbolic(arena *a, const onnx_model *m, const onnx_import_options *options,
                                             onnx_definitions *definitions, hlo_module **out, bool *complete);
-/* Finds sizes at which the model can be imported, for dimensions to which the options give none.  Sets shapes[k] to the
- * shape of input k of the graph at these sizes, with rank 0 and no type if the input has an initializer.
- *
- * Many models are valid for few of all sizes: two inputs have equal dimensions, a weight has 10 rows, a length must be
- * a multiple of 12.  So if an import fails, another one is tried at the nearest sizes at which an answer about sizes is
- * different, the last answer first.  If no sizes are found, returns the error of the first import. */
-STATUS_MUST_USE status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_options *options,
-                                         shape *shapes);
+/* Does what onnx_import_symbolic does.  Also sets *dims, after a failure too, to the table of the last attempt, whose
+ * guards are what it asked about sizes; NULL if there was no attempt. */
+STATUS_MUST_USE status onnx_import_attempts(arena *a, const onnx_model *m, const onnx_import_options *options,
+                                            onnx_definitions *definitions, dim_table **dims, hlo_module **out,
+                                            bool *complete);
 
 /* Like onnx_import_segment without `signature`, but the open dimensions and elements of the frame's arrays become
  * symbols.  Their hints are the arrays' present sizes, or least_hint where a size is smaller, since a program for a
@@ -52,9 +49,6 @@ bool onnx_pin_inputs(const onnx_node *n);
 /* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well, so
  * that constant sizes would not make v a constant. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);
-
-/* Returns the table of the symbols and expressions in the dimensions of the node's module. */
-dim_table *onnx_dims(const onnx_node *n);
 
 /* Returns true if the shape has these dimensions.  If that is not proven, the hints decide, and a guard records the
  * answer (base/dim/guard.h). */

@@ -239,8 +239,9 @@ hlo_value hlo_broadcast_to(hlo_builder *b, hlo_value x, const shape *dims) {
     return x;
   }
   if (s->rank > dims->rank) {
-    hlo_fail(b, status_error(STATUS_INVALID_MODEL, "%s cannot be broadcast to %s", SHAPE_STR(NULL, s),
-                             SHAPE_STR(NULL, dims)));
+    hlo_fail(b,
+             status_error(STATUS_INVALID_MODEL, "%s cannot be broadcast to %s",
+                          SHAPE_STR(b->computation->module->dims, s), SHAPE_STR(b->computation->module->dims, dims)));
     return no_value;
   }
   int64_t dimensions[SHAPE_MAX_RANK];
@@ -339,7 +340,8 @@ hlo_value hlo_slice(hlo_builder *b, hlo_value x, const dim *starts, const dim *l
 hlo_value hlo_slice_dim(hlo_builder *b, hlo_value x, int64_t dimension, dim start, dim limit) {
   const shape *s = hlo_shape(x);
   if (!x.def || dimension < 0 || dimension >= s->rank) {
-    hlo_fail(b, status_error(STATUS_INTERNAL, "slice of dimension %d of %s", (int)dimension, SHAPE_STR(NULL, s)));
+    hlo_fail(b, status_error(STATUS_INTERNAL, "slice of dimension %d of %s", (int)dimension,
+                             SHAPE_STR(b->computation->module->dims, s)));
     return no_value;
   }
   dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
@@ -499,7 +501,7 @@ hlo_value hlo_matmul(hlo_builder *b, hlo_value x, hlo_value y) {
   const shape *sx = hlo_shape(x), *sy = hlo_shape(y);
   if (sx->rank == 0 || sy->rank == 0) {
     hlo_fail(b, status_error(STATUS_INVALID_MODEL, "a matrix product of %s and %s: neither may be a scalar",
-                             SHAPE_STR(NULL, sx), SHAPE_STR(NULL, sy)));
+                             SHAPE_STR(b->computation->module->dims, sx), SHAPE_STR(b->computation->module->dims, sy)));
     return no_value;
   }
   if (sx->rank == 1 || sy->rank <= 2) {

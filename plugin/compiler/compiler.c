@@ -3,7 +3,7 @@
  * (which calls the backend: passes, lowering, code generation). */
 #include "plugin/compiler/internal.h"
 
-#include "frontend/import/op_types.h"
+#include "frontend/operators/op_types.h"
 #include "frontend/model/tensor.h"
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"

@@ -5,6 +5,7 @@
 
 #include "backend_ref/eval.h"
 #include "frontend/import/part.h"
+#include "frontend/import/assume.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
 

@@ -394,7 +394,7 @@ static status run_node(const interpreted_node *n) {
 #define row_for_sequences(name, importer) {name, interpret_##importer},
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   row_##host(name, importer)
-#include "frontend/import/onnx_ops.def"
+#include "frontend/operators/onnx_ops.def"
   };
   for (size_t k = 0; !*n->node->domain && k < sizeof all / sizeof *all; k++) {
     if (strcmp(n->node->op_type, all[k].name) == 0) {

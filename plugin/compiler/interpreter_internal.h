@@ -50,7 +50,7 @@ typedef status interpret_fn(const interpreted_node *n);
 #define declare_for_sequences(importer) interpret_fn interpret_##importer;
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   declare_##host(importer)
-#include "frontend/import/onnx_ops.def"
+#include "frontend/operators/onnx_ops.def"
 #undef declare_no
 #undef declare_for_body
 #undef declare_for_sequences

@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
+#include "frontend/import/assume.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
 #include "plugin/compiler/internal.h"

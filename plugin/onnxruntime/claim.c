@@ -156,7 +156,7 @@ static node_work work_of(const char *op) {
 #define row_bodies(name) {name, work_bodies},
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   row_##work(name)
-#include "frontend/import/onnx_ops.def"
+#include "frontend/operators/onnx_ops.def"
   };
   for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
     if (strcmp(op, all[k].name) == 0) {

@@ -1,7 +1,7 @@
 """case.py: descriptions of cases of one node, and how they become folders that `onnx-xla test` reads.
 
 A description names the operator, its inputs and attributes, a range of versions, and where the expected values come from.
-It becomes one case for each version in that range that frontend/import/onnx_ops.def has, so that a new row of that table
+It becomes one case for each version in that range that frontend/operators/onnx_ops.def has, so that a new row of that table
 gets its case at once.  ONNX's checker checks the models, with the schemas of old versions."""
 import os
 from dataclasses import dataclass, field, replace

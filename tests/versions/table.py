@@ -1,4 +1,4 @@
-"""table.py: the rows of frontend/import/onnx_ops.def, as the tests of operator versions see them."""
+"""table.py: the rows of frontend/operators/onnx_ops.def, as the tests of operator versions see them."""
 import os
 import re
 from collections import defaultdict
@@ -16,7 +16,7 @@ def read():
     """{(domain, operator): {version: importer}}"""
     domains = dict(re.findall(r'^DOMAIN\((\w+), *"(.*)"\)$', text_of("model", "onnx_domains.def"), re.M))
     rows = defaultdict(dict)
-    for m in re.finditer(r'^ONNX\((\w+), *"(\w+)", *(\d+),.*?(\w+)\)$', text_of("import", "onnx_ops.def"), re.M):
+    for m in re.finditer(r'^ONNX\((\w+), *"(\w+)", *(\d+),.*?(\w+)\)$', text_of("operators", "onnx_ops.def"), re.M):
         rows[domains[m[1]], m[2]][int(m[3])] = m[4]
     return rows
 

@@ -1,6 +1,6 @@
 """write_cases.py FOLDER: writes the cases of old (and new) operator versions below FOLDER, as `onnx-xla test` wants them.
 
-Each row of frontend/import/onnx_ops.def that is not the newest of its operator, or whose operator ONNX removed, needs a case
+Each row of frontend/operators/onnx_ops.def that is not the newest of its operator, or whose operator ONNX removed, needs a case
 or a reason in the file `exceptions`; else the run fails.  It fails too if a description has no version or cannot be written."""
 import importlib
 import glob

@@ -39,9 +39,9 @@ static bool give_zeros(onnx_node *n, int n_gathered, const dim *gathered, int ra
 /* --- Gather --- */
 
 /* Returns the shape of Gather's result: the dimensions of data, with those of indices in place of `axis`. */
-static status taken_dims(const shape *s, const shape *si, int64_t axis, shape *out) {
+static status taken_dims(const dim_table *t, const shape *s, const shape *si, int64_t axis, shape *out) {
   CHECK_THAT(s->rank - 1 + si->rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
-             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si),
+             "data is %s and indices is %s; ranks above %d are not supported", SHAPE_STR(t, s), SHAPE_STR(t, si),
              SHAPE_MAX_RANK);
   *out = shape_scalar((dtype)s->type);
   for (int k = 0; k < s->rank; k++) {
@@ -63,7 +63,7 @@ status onnx_import_gather(onnx_node *n) {
   shape to;
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(onnx_indices(n, 1, "indices", s->dims[axis], &indices));
-  TRY(taken_dims(s, hlo_shape(n->in[1]), axis, &to));
+  TRY(taken_dims(onnx_dims(n), s, hlo_shape(n->in[1]), axis, &to));
   if (give_zeros(n, 1, &s->dims[axis], to.rank, to.dims)) {
     return NULL;
   }
@@ -171,13 +171,14 @@ static status find_element_access(onnx_node *n, int64_t axis, element_access *e)
  * other than `axis`; there the part has the extents of indices. */
 static status reachable(onnx_node *n, int64_t axis, hlo_value *part) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
-  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ", SHAPE_STR(NULL, s),
-             SHAPE_STR(NULL, si));
+  CHECK_THAT(s->rank == si->rank, INVALID, "data is %s but indices is %s; the ranks differ", SHAPE_STR(onnx_dims(n), s),
+             SHAPE_STR(onnx_dims(n), si));
   dim starts[SHAPE_MAX_RANK] = {0}, limits[SHAPE_MAX_RANK];
   for (int k = 0; k < s->rank; k++) {
     limits[k] = k == axis ? s->dims[k] : si->dims[k];
     CHECK_THAT(dim_at_most(onnx_dims(n), limits[k], s->dims[k]), INVALID,
-               "data is %s but indices is %s, larger in dimension %d", SHAPE_STR(NULL, s), SHAPE_STR(NULL, si), k);
+               "data is %s but indices is %s, larger in dimension %d", SHAPE_STR(onnx_dims(n), s),
+               SHAPE_STR(onnx_dims(n), si), k);
   }
   shape reached = shape_make((dtype)s->type, s->rank, limits);
   *part = shape_same_dims(s, &reached) ? n->in[0] : hlo_slice(n->b, n->in[0], starts, limits, NULL);
@@ -230,7 +231,7 @@ status onnx_import_scatter_elements(onnx_node *n) {
   TRY(onnx_axis_attr(n, 0, s->rank, &axis));
   TRY(reduction_attr(n, &reducer));
   CHECK_THAT(onnx_has_dims(n, su, si->rank, si->dims), INVALID, "indices is %s but updates is %s; the dims differ",
-             SHAPE_STR(NULL, si), SHAPE_STR(NULL, su));
+             SHAPE_STR(onnx_dims(n), si), SHAPE_STR(onnx_dims(n), su));
   TRY(reachable(n, axis, &part));
   TRY(find_element_access(n, axis, &e));
   hlo_value y = hlo_scatter(n->b, part, e.indices, n->in[2], &e.d, reducer);
@@ -249,12 +250,12 @@ status onnx_import_scatter_elements(onnx_node *n) {
 static status tuple_length(onnx_node *n, int64_t batch, int64_t *k) {
   const shape *s = hlo_shape(n->in[0]), *si = hlo_shape(n->in[1]);
   CHECK_THAT(si->rank >= 1 && batch < si->rank && batch < s->rank + (batch == 0), INVALID,
-             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64, SHAPE_STR(NULL, si),
-             SHAPE_STR(NULL, s), batch);
+             "indices is %s and data is %s; both ranks must be above batch_dims %" PRId64, SHAPE_STR(onnx_dims(n), si),
+             SHAPE_STR(onnx_dims(n), s), batch);
   TRY(onnx_const_dim(n, si->dims[si->rank - 1], "the last dimension of indices", k));
   CHECK_THAT(*k <= s->rank - batch, INVALID,
-             "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(NULL, si),
-             s->rank - batch, SHAPE_STR(NULL, s));
+             "indices is %s; its last dim must be at most %" PRId64 ", since data is %s", SHAPE_STR(onnx_dims(n), si),
+             s->rank - batch, SHAPE_STR(onnx_dims(n), s));
   return NULL;
 }
 
@@ -304,12 +305,12 @@ status onnx_import_scatter_nd(onnx_node *n) {
   TRY(onnx_index_tuples(n, 1, "indices", (uint32_t)k, s->dims, &indices));
   uint32_t n_window = (uint32_t)(s->rank - k);
   CHECK_THAT(su->rank == si->rank - 1 + (int)n_window, INVALID, "updates is %s; rank %d is required",
-             SHAPE_STR(NULL, su), si->rank - 1 + (int)n_window);
+             SHAPE_STR(onnx_dims(n), su), si->rank - 1 + (int)n_window);
   for (uint32_t j = 0; j < n_window; j++) {
     window[j] = si->rank - 1 + j;
     CHECK_THAT(dim_equal(onnx_dims(n), su->dims[window[j]], s->dims[k + j]), INVALID,
-               "updates is %s but data is %s; the last %" PRIu32 " dims must be equal", SHAPE_STR(NULL, su),
-               SHAPE_STR(NULL, s), n_window);
+               "updates is %s but data is %s; the last %" PRIu32 " dims must be equal", SHAPE_STR(onnx_dims(n), su),
+               SHAPE_STR(onnx_dims(n), s), n_window);
   }
   hlo_gather_dims d = {.n_offset = n_window,
                        .offset = window,
@@ -352,7 +353,7 @@ status onnx_import_reverse_sequence(onnx_node *n) {
   TRY(onnx_attr_int_in(n->proto, "batch_axis", 1, 0, 1, &batch_axis));
   TRY(onnx_attr_int_in(n->proto, "time_axis", 0, 0, 1, &time_axis));
   CHECK_THAT(batch_axis != time_axis, INVALID, "batch_axis and time_axis are both %" PRId64, batch_axis);
-  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(onnx_dims(n), s));
   TRY(check_batch_list(n, 1, "sequence_lens", s->dims[batch_axis]));
   TRY(onnx_check_below(n, n->in[1], "sequence_lens", dim_add_const(onnx_dims(n), s->dims[time_axis], 1)));
   hlo_value t = positions(b, 2, s->dims, time_axis);
@@ -382,12 +383,12 @@ status onnx_import_reverse_sequence(onnx_node *n) {
 static status check_update(const onnx_node *n, int64_t axis) {
   const shape *s = hlo_shape(n->in[0]), *su = hlo_shape(n->in[1]);
   shape rest = *su;
-  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ", SHAPE_STR(NULL, su),
-             SHAPE_STR(NULL, s));
+  CHECK_THAT(su->rank == s->rank, INVALID, "update is %s but past_cache is %s; the ranks differ",
+             SHAPE_STR(onnx_dims(n), su), SHAPE_STR(onnx_dims(n), s));
   rest.dims[axis] = s->dims[axis];
   CHECK_THAT(onnx_has_dims(n, s, rest.rank, rest.dims) && dim_at_most(onnx_dims(n), su->dims[axis], s->dims[axis]),
              INVALID, "update is %s but past_cache is %s; only dimension %" PRId64 " may be smaller",
-             SHAPE_STR(NULL, su), SHAPE_STR(NULL, s), axis);
+             SHAPE_STR(onnx_dims(n), su), SHAPE_STR(onnx_dims(n), s), axis);
   return NULL;
 }
 

@@ -111,7 +111,7 @@ status onnx_import_constant_of_shape(onnx_node *n) {
   if (t) {
     TRY(onnx_node_tensor(n, t, &value));
     CHECK_THAT(shape_elements(&value.shape) == 1, INVALID, "value is %s; one element is required",
-               SHAPE_STR(NULL, &value.shape));
+               SHAPE_STR(onnx_dims(n), &value.shape));
   }
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input has %" PRId64 " entries; at most %d are supported",
              rank, SHAPE_MAX_RANK);
@@ -278,7 +278,7 @@ status onnx_import_eye_like(onnx_node *n) {
   dtype type;
   TRY(onnx_attr_int(n->proto, "k", 0, &k));
   TRY(onnx_dtype_attr(n, "dtype", (dtype)s->type, &type));
-  CHECK_THAT(s->rank == 2, INVALID, "input is %s; rank 2 is required", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 2, INVALID, "input is %s; rank 2 is required", SHAPE_STR(onnx_dims(n), s));
   hlo_value mask = diagonal_mask(n->b, s, HLO_EQ, hlo_scalar_int(n->b, DTYPE_S64, k));
   n->out[0] = hlo_convert(n->b, mask, type);
   return NULL;
@@ -288,7 +288,7 @@ status onnx_import_trilu(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   bool upper;
   TRY(onnx_attr_bool(n->proto, "upper", true, &upper));
-  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(onnx_dims(n), s));
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
   hlo_value k = hlo_scalar_int(n->b, DTYPE_S64, 0);
   if (onnx_has_in(n, 1)) {
@@ -323,9 +323,9 @@ status onnx_import_one_hot(onnx_node *n) {
   int64_t axis, where[SHAPE_MAX_RANK];
   TRY(read_depth(n, &depth));
   CHECK_THAT(sv->rank == 1 && dim_equal(onnx_dims(n), sv->dims[0], 2), INVALID, "values is %s; [off, on] is required",
-             SHAPE_STR(NULL, sv));
+             SHAPE_STR(onnx_dims(n), sv));
   CHECK_THAT(si->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "indices is %s; the rank is too large",
-             SHAPE_STR(NULL, si));
+             SHAPE_STR(onnx_dims(n), si));
   TRY(onnx_axis_attr(n, -1, si->rank + 1, &axis));
   shape s = shape_scalar(DTYPE_S64);
   for (int k = 0; k < si->rank + 1; k++) {

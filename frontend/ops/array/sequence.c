@@ -77,7 +77,7 @@ status onnx_import_sequence_insert(onnx_node *n) {
   const hlo_value *old = onnx_sequence_elements(n->in[0]);
   int64_t at;
   CHECK_THAT(hlo_type(n->in[0]) == hlo_type(n->in[1]), INVALID, "tensor is %s, but the sequence is %s",
-             SHAPE_STR(NULL, hlo_shape(n->in[1])), SHAPE_STR(NULL, hlo_shape(n->in[0])));
+             SHAPE_STR(onnx_dims(n), hlo_shape(n->in[1])), SHAPE_STR(onnx_dims(n), hlo_shape(n->in[0])));
   TRY(check_length((int64_t)length + 1));
   TRY(read_position(n, 2, length, true, length, &at));
   hlo_value *all = ARENA_NEW_N(n->arena, hlo_value, length + 1);
@@ -156,7 +156,7 @@ static status check_stackable(const onnx_node *n) {
   for (uint32_t k = 1; k < onnx_sequence_length(n->in[0]); k++) {
     CHECK_THAT(onnx_shapes_equal(n, hlo_shape(elements[k]), hlo_shape(elements[0])), INVALID,
                "tensor %" PRIu32 " of the sequence is %s, but tensor 0 is %s; with new_axis they must be alike", k,
-               SHAPE_STR(NULL, hlo_shape(elements[k])), SHAPE_STR(NULL, hlo_shape(elements[0])));
+               SHAPE_STR(onnx_dims(n), hlo_shape(elements[k])), SHAPE_STR(onnx_dims(n), hlo_shape(elements[0])));
   }
   CHECK_THAT(hlo_rank(elements[0]) < SHAPE_MAX_RANK, STATUS_UNSUPPORTED,
              "tensors of rank %d get a new axis; at most %d are supported", hlo_rank(elements[0]), SHAPE_MAX_RANK);
@@ -220,8 +220,8 @@ static status element_type(const onnx_node *n, uint32_t k, uint32_t steps, const
   for (uint32_t i = 0; i < steps; i++) {
     const shape *e = hlo_shape(elements[i]);
     CHECK_THAT(e->kind == SHAPE_ARRAY && e->type == *out, INVALID,
-               "body, step %" PRIu32 ": output %" PRIu32 " is %s; a tensor of %s is needed", i, k, SHAPE_STR(NULL, e),
-               dtype_name(*out));
+               "body, step %" PRIu32 ": output %" PRIu32 " is %s; a tensor of %s is needed", i, k,
+               SHAPE_STR(onnx_dims(n), e), dtype_name(*out));
   }
   return NULL;
 }

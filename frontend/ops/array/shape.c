@@ -130,8 +130,8 @@ status onnx_import_unsqueeze(onnx_node *n) {
   TRY(onnx_ints_attr_or_input(n, "axes", 1, &axes, &count));
   CHECK_THAT(axes || onnx_has_in(n, 1) || onnx_attr_has(n->proto, "axes"), INVALID, "axes are missing");
   CHECK_THAT(count <= SHAPE_MAX_RANK - s->rank, STATUS_UNSUPPORTED,
-             "data is %s and axes has %" PRId64 " entries; ranks above %d are not supported", SHAPE_STR(NULL, s), count,
-             SHAPE_MAX_RANK);
+             "data is %s and axes has %" PRId64 " entries; ranks above %d are not supported",
+             SHAPE_STR(onnx_dims(n), s), count, SHAPE_MAX_RANK);
   int64_t rank = s->rank + count;
   TRY(onnx_axes(axes, (size_t)count, rank, sorted));
   dim dims[SHAPE_MAX_RANK];
@@ -171,7 +171,7 @@ status onnx_import_transpose(onnx_node *n) {
     }
   } else {
     CHECK_THAT(count == (size_t)rank, INVALID, "perm has %zu entries but data is %s", count,
-               SHAPE_STR(NULL, hlo_shape(n->in[0])));
+               SHAPE_STR(onnx_dims(n), hlo_shape(n->in[0])));
     TRY(status_prefix(onnx_axes(given, count, rank, sorted), "perm"));
     for (int k = 0; k < rank; k++) {
       perm[k] = given[k] < 0 ? given[k] + rank : given[k];
@@ -186,7 +186,7 @@ static status block_of(const onnx_node *n, int64_t *block) {
   const shape *s = hlo_shape(n->in[0]);
   TRY(onnx_attr_required(n->proto, "blocksize"));
   TRY(onnx_attr_int_in(n->proto, "blocksize", 0, 1, INT32_MAX, block));
-  CHECK_THAT(s->rank == 4, INVALID, "input is %s; rank 4 is required", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 4, INVALID, "input is %s; rank 4 is required", SHAPE_STR(onnx_dims(n), s));
   return NULL;
 }
 
@@ -213,7 +213,7 @@ status onnx_import_depth_to_space(onnx_node *n) {
   dim c = dim_floordiv(onnx_dims(n), d[1], k * k);
   CHECK_THAT(dim_equal(onnx_dims(n), dim_mul(onnx_dims(n), c, k * k), d[1]), INVALID,
              "input is %s; its channels do not divide by blocksize %" PRId64 " squared",
-             SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
+             SHAPE_STR(onnx_dims(n), hlo_shape(n->in[0])), k);
   dim to[] = {d[0], c, dim_mul(onnx_dims(n), d[2], k), dim_mul(onnx_dims(n), d[3], k)};
   n->out[0] = inner ? regroup(n->b, n->in[0], (dim[]){d[0], c, k, k, d[2], d[3]}, (int64_t[]){0, 1, 4, 2, 5, 3}, to)
                     : regroup(n->b, n->in[0], (dim[]){d[0], k, k, c, d[2], d[3]}, (int64_t[]){0, 3, 4, 1, 5, 2}, to);
@@ -233,7 +233,7 @@ status onnx_import_space_to_depth(onnx_node *n) {
   dim rows = dim_floordiv(t, d[2], k), columns = dim_floordiv(t, d[3], k);
   bool divides = dim_equal(t, dim_mul(t, rows, k), d[2]) & dim_equal(t, dim_mul(t, columns, k), d[3]);
   CHECK_THAT(divides, INVALID, "input is %s; its last dims do not divide by blocksize %" PRId64,
-             SHAPE_STR(NULL, hlo_shape(n->in[0])), k);
+             SHAPE_STR(onnx_dims(n), hlo_shape(n->in[0])), k);
   dim from[] = {d[0], d[1], rows, k, columns, k}, to[] = {d[0], dim_mul(t, d[1], k * k), rows, columns};
   n->out[0] = regroup(n->b, n->in[0], from, inner ? by_channel : by_block, to);
   return NULL;
@@ -273,14 +273,15 @@ static status repeats(const onnx_node *n, const shape *s, dim *out) {
     TRY(onnx_const_float(n, 2, "axis", &axis_value));
     CHECK_THAT(tiles_value >= 0 && tiles_value <= DIM_MAX, INVALID, "tiles is %g", tiles_value);
     CHECK_THAT(axis_value >= 0 && axis_value < s->rank, INVALID, "axis is %g; data is %s", axis_value,
-               SHAPE_STR(NULL, s));
+               SHAPE_STR(onnx_dims(n), s));
     tiles = (int64_t)tiles_value;
     axis = (int64_t)axis_value;
     out[axis] = tiles;
     return NULL;
   }
   TRY(onnx_const_dims(n, 1, "repeats", &list, &count));
-  CHECK_THAT(count == s->rank, INVALID, "repeats has %" PRId64 " entries but input is %s", count, SHAPE_STR(NULL, s));
+  CHECK_THAT(count == s->rank, INVALID, "repeats has %" PRId64 " entries but input is %s", count,
+             SHAPE_STR(onnx_dims(n), s));
   for (int k = 0; k < s->rank; k++) {
     CHECK_THAT(dim_at_most(onnx_dims(n), 0, list[k]), INVALID, "repeats[%d] is %s", k,
                dim_print(n->arena, onnx_dims(n), list[k]));
@@ -304,7 +305,7 @@ status onnx_import_tile(onnx_node *n) {
   }
   TRY(shape_check(&flat, "the result"));
   CHECK_THAT(rank <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input is %s and %d of its dims are repeated",
-             SHAPE_STR(NULL, &s), rank - s.rank);
+             SHAPE_STR(onnx_dims(n), &s), rank - s.rank);
   for (int k = 0; k < s.rank; k++) {
     if (times[k] != 1) {
       spread.dims[spread.rank++] = times[k];

@@ -101,7 +101,7 @@ status onnx_import_slice(onnx_node *n) {
   int64_t sorted[SHAPE_MAX_RANK], reversed[SHAPE_MAX_RANK];
   TRY(slice_arguments(n, &a));
   CHECK_THAT(a.axes || a.n <= s->rank, INVALID, "starts has %" PRId64 " entries but data is %s", a.n,
-             SHAPE_STR(NULL, s));
+             SHAPE_STR(onnx_dims(n), s));
   if (a.axes) {
     TRY(onnx_axes(a.axes, (size_t)a.n, s->rank, sorted));
   }

@@ -179,7 +179,7 @@ status onnx_import_tf_idf_vectorizer(onnx_node *n) {
   TRY(read_vectorizer(n, &v));
   CHECK_THAT(s.type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
   CHECK_THAT(s.rank == 1 || s.rank == 2, STATUS_INVALID_MODEL, "X is %s; it must have one or two dimensions",
-             SHAPE_STR(NULL, &s));
+             SHAPE_STR(onnx_dims(n), &s));
   hlo_value x = hlo_convert(b, n->in[0], DTYPE_S64);
   x = s.rank == 1 ? hlo_reshape(b, x, 2, (dim[]){1, s.dims[0]}) : x;
   hlo_value y = to_columns(n, &v, weigh(n, &v, count_all(n, &v, x)));

@@ -53,13 +53,13 @@ static status apply_mask(const onnx_node *n, const dense *d, uint32_t k, const c
   const shape *s = onnx_in_shape(n, k);
   hlo_value mask = n->in[k], keep;
   CHECK_THAT(s->rank >= 1 && s->rank <= 3, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-             "%s is %s; a mask of this rank is not supported", what, SHAPE_STR(NULL, s));
+             "%s is %s; a mask of this rank is not supported", what, SHAPE_STR(onnx_dims(n), s));
   if (s->rank == 1 && dim_equal(t, s->dims[0], a->batch)) {
     keep = compare_keys(b, d, HLO_LT, mask);
   } else if (s->rank == 1) {
     CHECK_THAT(with_starts && dim_equal(t, s->dims[0], dim_mul(t, 2, a->batch)),
                STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-               "%s is %s for a batch of %s; this form of the mask is not supported", what, SHAPE_STR(NULL, s),
+               "%s is %s for a batch of %s; this form of the mask is not supported", what, SHAPE_STR(onnx_dims(n), s),
                dim_print(n->arena, t, a->batch));
     hlo_value ends = hlo_slice_dim(b, mask, 0, 0, a->batch);
     hlo_value starts = hlo_slice_dim(b, mask, 0, a->batch, s->dims[0]);
@@ -115,7 +115,7 @@ static status check_multi_head_inputs(const onnx_node *n) {
   CHECK_THAT(hlo_rank(n->in[QUERY]) == 3 && onnx_has_in(n, KEY) && onnx_has_in(n, VALUE),
              STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
              "query is %s, key and value %s; queries with packed keys and values are not supported",
-             SHAPE_STR(NULL, onnx_in_shape(n, QUERY)), onnx_has_in(n, KEY) ? "one array" : "missing");
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, QUERY)), onnx_has_in(n, KEY) ? "one array" : "missing");
   CHECK_THAT(onnx_has_in(n, PAST_KEY) == onnx_has_in(n, PAST_VALUE), STATUS_INVALID_MODEL,
              "past_key and past_value must be given together");
   CHECK_THAT(onnx_has_in(n, PAST_KEY) || !onnx_has_in(n, PAST_LENGTH), STATUS_INVALID_MODEL,
@@ -131,7 +131,8 @@ static status read_head(const onnx_node *n, uint32_t k, const char *what, int64_
   const shape *s = onnx_in_shape(n, k);
   TRY(onnx_const_dim(n, s->dims[s->rank - 1], what, out));
   CHECK_THAT(*out % heads == 0 && *out > 0, STATUS_INVALID_MODEL,
-             "%s is %s; its last dimension is no multiple of %" PRId64 " heads", what, SHAPE_STR(NULL, s), heads);
+             "%s is %s; its last dimension is no multiple of %" PRId64 " heads", what, SHAPE_STR(onnx_dims(n), s),
+             heads);
   *out /= heads;
   return NULL;
 }
@@ -149,7 +150,7 @@ static status read_multi_head(const onnx_node *n, multi_head *m) {
   if (m->projected) {
     dim rows[] = {a->batch, a->heads, m->kv_steps, a->head};
     CHECK_THAT(!onnx_has_in(n, PAST_KEY), STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-               "key is %s and past_key is given; this is not supported", SHAPE_STR(NULL, k));
+               "key is %s and past_key is given; this is not supported", SHAPE_STR(onnx_dims(n), k));
     TRY(onnx_need_dims(n, KEY, "key", 4, rows));
     TRY(onnx_need_dims(n, VALUE, "value", 4, rows));
     m->v_head = a->head;
@@ -233,8 +234,8 @@ static status read_beams(const onnx_node *n, const multi_head *m, hlo_value *row
   const shape *s = onnx_in_shape(n, CACHE_INDIRECTION);
   dim beams = s->dims[1], past[] = {m->d.a.batch, m->d.past, 1};
   CHECK_THAT(dim_equal(t, dim_mul(t, s->dims[0], beams), m->d.a.batch) && dim_at_most(t, m->d.past, s->dims[2]),
-             STATUS_INVALID_MODEL, "cache_indirection is %s for a batch of %s and %s past tokens", SHAPE_STR(NULL, s),
-             dim_print(n->arena, t, m->d.a.batch), dim_print(n->arena, t, m->d.past));
+             STATUS_INVALID_MODEL, "cache_indirection is %s for a batch of %s and %s past tokens",
+             SHAPE_STR(onnx_dims(n), s), dim_print(n->arena, t, m->d.a.batch), dim_print(n->arena, t, m->d.past));
   hlo_value beam = hlo_slice_dim(b, n->in[CACHE_INDIRECTION], 2, 0, m->d.past);
   TRY(onnx_check_below(n, beam, "cache_indirection", beams));
   beam = hlo_reshape(b, hlo_convert(b, beam, DTYPE_S64), 3, past);
@@ -315,13 +316,14 @@ static status read_decoder_queries(const onnx_node *n, hlo_value *in) {
   const shape *s = onnx_in_shape(n, QUERY);
   int64_t columns;
   CHECK_THAT(dim_equal(onnx_dims(n), s->dims[1], 1), STATUS_INVALID_MODEL, "query is %s; there must be one step",
-             SHAPE_STR(NULL, s));
+             SHAPE_STR(onnx_dims(n), s));
   memcpy(in, n->in, 3 * sizeof *in);
   if (onnx_has_in(n, KEY) || onnx_has_in(n, VALUE)) {
     return NULL;
   }
   TRY(onnx_const_dim(n, s->dims[2], "the last dimension of query", &columns));
-  CHECK_THAT(columns % 3 == 0, STATUS_UNSUPPORTED, "query is %s, which are no three equal parts", SHAPE_STR(NULL, s));
+  CHECK_THAT(columns % 3 == 0, STATUS_UNSUPPORTED, "query is %s, which are no three equal parts",
+             SHAPE_STR(onnx_dims(n), s));
   for (int64_t k = 0, each = columns / 3; k < 3; k++) {
     in[k] = hlo_slice_dim(n->b, n->in[QUERY], 2, k * each, (k + 1) * each);
   }
@@ -333,12 +335,12 @@ static status check_beam_width(const onnx_node *n, uint32_t k, hlo_value indirec
   dim beams = 1;
   if (indirection.def) {
     CHECK_THAT(hlo_rank(indirection) == 3, STATUS_INVALID_MODEL, "cache_indirection is %s; its rank must be 3",
-               SHAPE_STR(NULL, hlo_shape(indirection)));
+               SHAPE_STR(onnx_dims(n), hlo_shape(indirection)));
     beams = hlo_shape(indirection)->dims[1];
   }
   if (!onnx_has_in(n, k)) {
     CHECK_THAT(dim_equal(onnx_dims(n), beams, 1), STATUS_INVALID_MODEL, "cache_indirection is %s without beam_width",
-               SHAPE_STR(NULL, hlo_shape(indirection)));
+               SHAPE_STR(onnx_dims(n), hlo_shape(indirection)));
     return NULL;
   }
   hlo_value more = onnx_binary_dim(n->b, HLO_SUB, hlo_convert(n->b, n->in[k], DTYPE_S64), beams);
@@ -399,12 +401,12 @@ static status read_packed_attributes(const onnx_node *n, packed *p) {
     p->sizes[k] = count ? sizes[k] : columns / 3;
     CHECK_THAT(p->sizes[k] >= 1 && p->sizes[k] <= rest && p->sizes[k] % heads == 0, STATUS_INVALID_MODEL,
                "weights are %s; %" PRId64 " of their columns are no multiple of %" PRId64 " heads",
-               SHAPE_STR(NULL, onnx_in_shape(n, WEIGHTS)), p->sizes[k], heads);
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, WEIGHTS)), p->sizes[k], heads);
     rest -= p->sizes[k];
   }
   CHECK_THAT(rest == 0 && p->sizes[0] == p->sizes[1], STATUS_INVALID_MODEL,
              "weights are %s; Q, K and V have %" PRId64 ", %" PRId64 " and %" PRId64 " columns",
-             SHAPE_STR(NULL, onnx_in_shape(n, WEIGHTS)), p->sizes[0], p->sizes[1], p->sizes[2]);
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, WEIGHTS)), p->sizes[0], p->sizes[1], p->sizes[2]);
   p->d.a.head = p->sizes[0] / heads;
   return contrib_read_scale(n, &p->d.a);
 }
@@ -417,7 +419,7 @@ static status read_packed_inputs(const onnx_node *n, packed *p) {
   a->batch = x->dims[0];
   a->steps = x->dims[1];
   CHECK_THAT(dim_equal(t, x->dims[2], w->dims[0]), STATUS_INVALID_MODEL, "input is %s but weights are %s",
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w));
+             SHAPE_STR(onnx_dims(n), x), SHAPE_STR(onnx_dims(n), w));
   TRY(onnx_need_dims(n, PROJECTION_BIAS, "bias", 1, &w->dims[1]));
   if (onnx_has_in(n, p->past)) {
     CHECK_THAT(p->sizes[2] == p->sizes[1], STATUS_INVALID_MODEL, "past is given, but K and V have different sizes");

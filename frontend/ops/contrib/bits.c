@@ -9,7 +9,7 @@ status contrib_unpack(const onnx_node *n, int64_t bits, const literal *packed, c
   int64_t have = shape_elements(&packed->shape);
   CHECK_THAT(rows ? have / rows == bytes && have % rows == 0 : have == 0, STATUS_INVALID_MODEL,
              "%s is %s; %" PRId64 " lists of %" PRId64 " numbers of %" PRId64 " bits are needed", what,
-             SHAPE_STR(NULL, &packed->shape), rows, count, bits);
+             SHAPE_STR(onnx_dims(n), &packed->shape), rows, count, bits);
   dtype type = bits == 2 ? DTYPE_U2 : bits == 4 ? DTYPE_U4 : DTYPE_U8;
   shape s = shape_make(type, 2, (dim[]){rows, count});
   TRY(shape_check(&s, what));

@@ -11,7 +11,7 @@
 static status need_complex(const onnx_node *n, uint32_t k, const char *what) {
   const shape *s = onnx_in_shape(n, k);
   CHECK_THAT(s->rank >= 1 && dim_equal(onnx_dims(n), s->dims[s->rank - 1], 2), STATUS_INVALID_MODEL,
-             "%s is %s; its last dimension must be 2", what, SHAPE_STR(NULL, s));
+             "%s is %s; its last dimension must be 2", what, SHAPE_STR(onnx_dims(n), s));
   return NULL;
 }
 
@@ -61,7 +61,7 @@ static status read_signal(const onnx_node *n, int64_t rank, int64_t *dims) {
              normalized ? "normalized" : "onesided", normalized ? normalized : one_sided);
   TRY(onnx_attr_int(n->proto, "signal_ndim", 1, dims));
   CHECK_THAT(*dims >= 1 && *dims <= rank, STATUS_INVALID_MODEL, "signal_ndim is %" PRId64 " but X is %s", *dims,
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   return NULL;
 }
 
@@ -71,7 +71,7 @@ static status read_points(const onnx_node *n, int64_t axis, onnx_fourier *f) {
   f->n = f->inverse && f->one_sided ? 2 * (f->n - 1) : f->n;
   CHECK_THAT(f->n >= 1 && f->n <= ONNX_FOURIER_MAX, STATUS_INVALID_MODEL,
              "X is %s; its dimension %" PRId64 " would make a transform of %" PRId64 " points",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)), axis, f->n);
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)), axis, f->n);
   return NULL;
 }
 
@@ -79,7 +79,7 @@ status onnx_import_contrib_rfft(onnx_node *n) {
   int64_t dims, rank = hlo_rank(n->in[0]);
   TRY(read_signal(n, rank, &dims));
   CHECK_THAT(rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s; the rank is too large",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   hlo_value x = onnx_insert_dim(n->b, onnx_widen(n->b, n->in[0]), rank);
   for (int64_t axis = rank - 1; axis >= rank - dims; axis--) {
     onnx_fourier f = {.one_sided = axis == rank - 1};

@@ -88,7 +88,7 @@ status onnx_import_contrib_crop_and_resize(onnx_node *n) {
   TRY(onnx_check_below(n, n->in[BATCH_INDICES], "batch_indices", s->dims[0]));
   TRY(read_size(n, &size));
   CHECK_THAT(dim_at_most(onnx_dims(n), 1, s->dims[2]) && dim_at_most(onnx_dims(n), 1, s->dims[3]), STATUS_INVALID_MODEL,
-             "X is %s; there is nothing to sample", SHAPE_STR(NULL, s));
+             "X is %s; there is nothing to sample", SHAPE_STR(onnx_dims(n), s));
   hlo_value image = onnx_widen(b, n->in[X]), batch = hlo_convert(b, n->in[BATCH_INDICES], DTYPE_S64);
   hlo_value regions = onnx_widen(b, n->in[ROIS]);
   side y = make_side(b, positions(n, regions, 0, size[0], s->dims[2]), s->dims[2], nearest);

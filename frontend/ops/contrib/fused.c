@@ -125,7 +125,7 @@ status onnx_import_contrib_fused_matmul(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "transBatchB", false, &batch_b));
   CHECK_THAT(hlo_rank(n->in[1]) != 1 || !(trans_a || batch_a) || hlo_rank(n->in[0]) == 1,
              STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "B is %s and A is transposed; this is not supported",
-             SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 1)));
   TRY(oriented(n, 0, "A", batch_a, trans_a, &in[0]));
   TRY(oriented(n, 1, "B", batch_b, trans_b, &in[1]));
   if (n->b->error) {
@@ -268,21 +268,21 @@ static status check_softmax_bias(const onnx_node *n, int64_t axis, bool inner) {
     bool one = at < 0 || dim_known_equal(t, bias->dims[at], 1);
     if (k < axis && one && !dim_known_equal(t, x->dims[k], 1)) {
       CHECK_THAT(inner || repeats, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-                 "data is %s and bias %s, which does not go with is_inner_broadcast 0", SHAPE_STR(NULL, x),
-                 SHAPE_STR(NULL, bias));
+                 "data is %s and bias %s, which does not go with is_inner_broadcast 0", SHAPE_STR(onnx_dims(n), x),
+                 SHAPE_STR(onnx_dims(n), bias));
       repeats = true;
     } else if (!one) {
       CHECK_THAT(!inner || !repeats || k >= axis, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
-                 "data is %s and bias %s, which does not go with is_inner_broadcast 1", SHAPE_STR(NULL, x),
-                 SHAPE_STR(NULL, bias));
+                 "data is %s and bias %s, which does not go with is_inner_broadcast 1", SHAPE_STR(onnx_dims(n), x),
+                 SHAPE_STR(onnx_dims(n), bias));
       repeats = inner && repeats;
     }
     if (at >= 0 && !(k < axis && one)) {
       want.dims[at] = x->dims[k];
     }
   }
-  CHECK_THAT(bias->rank >= x->rank - axis, STATUS_INVALID_MODEL, "data is %s and bias %s", SHAPE_STR(NULL, x),
-             SHAPE_STR(NULL, bias));
+  CHECK_THAT(bias->rank >= x->rank - axis, STATUS_INVALID_MODEL, "data is %s and bias %s", SHAPE_STR(onnx_dims(n), x),
+             SHAPE_STR(onnx_dims(n), bias));
   return onnx_need_dims(n, 1, "bias", want.rank, want.dims);
 }
 

@@ -150,7 +150,7 @@ status onnx_import_contrib_gather_block_quantized(onnx_node *n) {
   TRY(read_table(n, &t));
   CHECK_THAT(hlo_rank(n->in[INDICES]) + hlo_rank(n->in[DATA]) <= SHAPE_MAX_RANK,
              STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "indices are %s; this rank is not supported",
-             SHAPE_STR(NULL, onnx_in_shape(n, INDICES)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, INDICES)));
   hlo_value index = hlo_convert(b, n->in[INDICES], DTYPE_S64), rows = onnx_dim_like(b, index, t.rows);
   hlo_value zero = hlo_like(b, index, 0), last = onnx_plus(b, rows, -1);
   index = hlo_select(b, hlo_compare(b, HLO_LT, index, zero), hlo_binary(b, HLO_ADD, index, rows), index);

@@ -21,9 +21,11 @@ status onnx_import_contrib_unfold_tensor(onnx_node *n) {
   TRY(onnx_attr_int_in(n->proto, "size", 0, 1, INT32_MAX, &size));
   TRY(onnx_attr_int_in(n->proto, "step", 1, 1, INT32_MAX, &step));
   TRY(onnx_axis(axis, s->rank, &axis));
-  CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input is %s; the rank is too large", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "input is %s; the rank is too large",
+             SHAPE_STR(onnx_dims(n), s));
   CHECK_THAT(dim_at_most(t, size, s->dims[axis]), STATUS_INVALID_MODEL,
-             "input is %s; dimension %" PRId64 " is smaller than size, %" PRId64, SHAPE_STR(NULL, s), axis, size);
+             "input is %s; dimension %" PRId64 " is smaller than size, %" PRId64, SHAPE_STR(onnx_dims(n), s), axis,
+             size);
   dim count = dim_add_const(t, dim_floordiv(t, dim_add_const(t, s->dims[axis], -size), step), 1);
   shape windows = shape_make(DTYPE_S64, 2, (dim[]){count, size});
   TRY(shape_check(&windows, "the windows"));
@@ -92,7 +94,7 @@ status onnx_import_contrib_murmur_hash3(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, "positive", "seed"));
   TRY(onnx_attr_bool(n->proto, "positive", true, &positive));
   TRY(onnx_attr_int(n->proto, "seed", 0, &seed));
-  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, hlo_shape(x)));
+  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(onnx_dims(n), hlo_shape(x)));
   x = hlo_bitcast(b, x, bytes == 4 ? DTYPE_U32 : DTYPE_U64);
   hlo_value low = bytes == 4 ? x : hlo_convert(b, onnx_binary_scalar(b, HLO_AND, x, UINT32_MAX), DTYPE_U32);
   hlo_value hash = mixed(b, hlo_like(b, low, (uint32_t)seed), low);

@@ -93,7 +93,7 @@ static status read_query(const onnx_node *n, grouped *g) {
   int64_t hidden, parts = a->heads + (g->packed ? 2 * a->kv_heads : 0);
   TRY(onnx_const_dim(n, q->dims[2], "the last dimension of query", &hidden));
   CHECK_THAT(hidden % parts == 0 && hidden > 0, STATUS_INVALID_MODEL, "query is %s, which are no %" PRId64 " heads",
-             SHAPE_STR(NULL, q), parts);
+             SHAPE_STR(onnx_dims(n), q), parts);
   a->head = hidden / parts;
   dim each[] = {a->batch, a->steps, dim_mul(t, a->head, a->kv_heads)};
   TRY(onnx_need_dims(n, KEY, "key", 3, each));
@@ -117,7 +117,7 @@ static status read_past(const onnx_node *n, grouped *g) {
   for (uint32_t k = PAST_KEY; k <= PAST_VALUE; k++) {
     CHECK_THAT(hlo_type(n->in[k]) == hlo_type(n->in[QUERY]), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "query is %s but the past is %s; a cache of another type is not supported",
-               SHAPE_STR(NULL, onnx_in_shape(n, QUERY)), SHAPE_STR(NULL, onnx_in_shape(n, k)));
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, QUERY)), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
   }
   return NULL;
 }

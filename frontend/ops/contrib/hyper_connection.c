@@ -24,8 +24,8 @@ static status read_streams(const onnx_node *n, const char *what, streams *out) {
   if (branches) {
     TRY(onnx_const_dim(n, s->dims[s->rank - 1], "the last dimension of the streams", &width));
     CHECK_THAT(width % branches == 0, STATUS_INVALID_MODEL,
-               "%s is %s, whose last dimension is no multiple of num_branches, %" PRId64, what, SHAPE_STR(NULL, s),
-               branches);
+               "%s is %s, whose last dimension is no multiple of num_branches, %" PRId64, what,
+               SHAPE_STR(onnx_dims(n), s), branches);
     out->grouped.rank = s->rank + 1;
     out->grouped.dims[s->rank - 1] = branches;
     out->grouped.dims[s->rank] = width / branches;

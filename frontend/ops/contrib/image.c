@@ -87,8 +87,8 @@ status onnx_import_contrib_skip_group_norm(onnx_node *n) {
     const dim *given = hlo_shape(skip)->dims;
     bool once = dim_known_equal(onnx_dims(n), given[1], 1) && dim_known_equal(onnx_dims(n), given[2], 1);
     CHECK_THAT(onnx_has_dims(n, hlo_shape(skip), 4, (dim[]){dims[0], once ? 1 : dims[1], once ? 1 : dims[2], dims[3]}),
-               STATUS_INVALID_MODEL, "skip is %s, which does not fit X, %s", SHAPE_STR(NULL, onnx_in_shape(n, SKIP)),
-               SHAPE_STR(NULL, onnx_in_shape(n, X)));
+               STATUS_INVALID_MODEL, "skip is %s, which does not fit X, %s",
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, SKIP)), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, X)));
   }
   x = onnx_op_stretched(b, HLO_ADD, x, skip);
   if (onnx_has_in(n, BIAS)) {
@@ -123,7 +123,7 @@ status onnx_import_contrib_bias_split_gelu(onnx_node *n) {
   TRY(contrib_biased(n, "bias", &x));
   TRY(onnx_const_dim(n, onnx_in_shape(n, 0)->dims[2], "the last dimension of X", &columns));
   CHECK_THAT(columns % 2 == 0, STATUS_INVALID_MODEL, "X is %s; its last dimension must be even",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   hlo_value first = hlo_slice_dim(b, x, 2, 0, columns / 2), second = hlo_slice_dim(b, x, 2, columns / 2, columns);
   n->out[0] = hlo_convert(b, hlo_binary(b, HLO_MUL, first, onnx_gelu(b, second, false)), hlo_type(n->in[0]));
   return NULL;

@@ -65,7 +65,7 @@ status onnx_import_contrib_causal_conv_with_state(onnx_node *n) {
       CHECK_THAT(hlo_rank(in[k]) == 3, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE,
                  "%s is %s; several axes of channels are "
                  "not supported",
-                 k == INPUT ? "input" : "past_state", SHAPE_STR(NULL, onnx_in_shape(n, k)));
+                 k == INPUT ? "input" : "past_state", SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
       in[k] = hlo_transpose(n->b, in[k], swap_last);
     }
   }

@@ -54,8 +54,8 @@ static status dequantized(const onnx_node *n, const weights *w, hlo_value *out) 
   int64_t bytes = (w->n * w->k + 1) / 2, blocks = (w->n * w->k + w->block - 1) / w->block;
   CHECK_THAT(onnx_has_dims(n, onnx_in_shape(n, B), 1, (dim[]){bytes}) ||
                  onnx_has_dims(n, onnx_in_shape(n, B), 2, (dim[]){bytes, 1}),
-             STATUS_INVALID_MODEL, "B is %s; %" PRId64 " bytes are needed", SHAPE_STR(NULL, onnx_in_shape(n, B)),
-             bytes);
+             STATUS_INVALID_MODEL, "B is %s; %" PRId64 " bytes are needed",
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, B)), bytes);
   TRY(onnx_need_dims(n, ABSMAX, "absmax", 1, &blocks));
   hlo_value packed = hlo_reshape(b, n->in[B], 2, (dim[]){bytes, 1});
   hlo_value halves[] = {onnx_binary_scalar(b, HLO_SHR, packed, 4), onnx_binary_scalar(b, HLO_AND, packed, CODES - 1)};
@@ -79,7 +79,7 @@ status onnx_import_contrib_matmul_bnb4(onnx_node *n) {
   const shape *s = onnx_in_shape(n, A);
   int64_t last = s->rank - 1, summed = w.transposed ? 1 : 0, want = w.transposed ? w.k : w.n;
   CHECK_THAT(dim_equal(onnx_dims(n), s->dims[last], want), STATUS_INVALID_MODEL,
-             "A is %s; its last dimension must be %" PRId64, SHAPE_STR(NULL, s), want);
+             "A is %s; its last dimension must be %" PRId64, SHAPE_STR(onnx_dims(n), s), want);
   TRY(dequantized(n, &w, &matrix));
   hlo_dot_dims d = {.n_contract = 1, .lhs_contract = &last, .rhs_contract = &summed};
   hlo_value y = hlo_dot(b, hlo_convert(b, n->in[A], DTYPE_F32), matrix, &d);

@@ -92,7 +92,7 @@ status onnx_import_contrib_matmul_nbits(onnx_node *n) {
   const shape *s = onnx_in_shape(n, A);
   int64_t last = s->rank - 1, first = 1, padding[SHAPE_MAX_RANK] = {0}, none[SHAPE_MAX_RANK] = {0};
   CHECK_THAT(dim_equal(onnx_dims(n), s->dims[last], w.sums), STATUS_INVALID_MODEL, "A is %s, but K is %" PRId64,
-             SHAPE_STR(NULL, s), w.sums);
+             SHAPE_STR(onnx_dims(n), s), w.sums);
   TRY(dequantized(n, &w, &weights));
   hlo_value x = hlo_convert(b, n->in[A], DTYPE_F32);
   padding[last] = w.n_blocks * w.block - w.sums;

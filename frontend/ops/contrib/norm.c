@@ -92,7 +92,7 @@ status onnx_import_contrib_gated_rms_norm(onnx_node *n) {
   TRY(onnx_const_dim(n, s.dims[s.rank - 1], "the last dimension of X", &last));
   TRY(onnx_const_dim(n, onnx_in_shape(n, SCALE)->dims[0], "the length of scale", &group));
   CHECK_THAT(group > 0 && last % group == 0, STATUS_INVALID_MODEL,
-             "X is %s, whose last dimension is no multiple of %" PRId64, SHAPE_STR(NULL, &s), group);
+             "X is %s, whose last dimension is no multiple of %" PRId64, SHAPE_STR(onnx_dims(n), &s), group);
   r.axis = s.rank;
   groups.rank++;
   groups.dims[s.rank - 1] = last / group;
@@ -168,8 +168,8 @@ static status check_skip(const onnx_node *n) {
     bool once = x->rank == 3 && more == 0 && d == 0 && dim_known_equal(t, s->dims[0], 1);
     fits = fits && (once || dim_equal(t, s->dims[d], x->dims[d + more]));
   }
-  CHECK_THAT(fits, STATUS_INVALID_MODEL, "skip is %s, which does not fit input, %s", SHAPE_STR(NULL, s),
-             SHAPE_STR(NULL, x));
+  CHECK_THAT(fits, STATUS_INVALID_MODEL, "skip is %s, which does not fit input, %s", SHAPE_STR(onnx_dims(n), s),
+             SHAPE_STR(onnx_dims(n), x));
   return NULL;
 }
 
@@ -251,8 +251,8 @@ static status check_embeddings(const onnx_node *n) {
   for (uint32_t k = POSITION_TABLE; k <= SEGMENT_TABLE; k++) {
     CHECK_THAT(!onnx_has_in(n, k) || dim_equal(t, onnx_in_shape(n, k)->dims[1], hidden), STATUS_INVALID_MODEL,
                "word_embedding is %s but %s is %s; the last dimensions differ",
-               SHAPE_STR(NULL, onnx_in_shape(n, WORD_TABLE)), tables[k - WORD_TABLE],
-               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, WORD_TABLE)), tables[k - WORD_TABLE],
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
   }
   TRY(onnx_need_dims(n, EMBED_GAMMA, "gamma", 1, &hidden));
   TRY(onnx_need_dims(n, EMBED_BETA, "beta", 1, &hidden));
@@ -276,8 +276,8 @@ static status embed_positions(const onnx_node *n, hlo_value *out) {
     return embed(n, POSITIONS, "position_ids", POSITION_TABLE, out);
   }
   CHECK_THAT(dim_at_most(onnx_dims(n), steps, table->dims[0]), STATUS_INVALID_MODEL,
-             "position_embedding is %s, which has too few rows for input_ids, %s", SHAPE_STR(NULL, table),
-             SHAPE_STR(NULL, onnx_in_shape(n, IDS)));
+             "position_embedding is %s, which has too few rows for input_ids, %s", SHAPE_STR(onnx_dims(n), table),
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, IDS)));
   TRY(dequantized(n, POSITION_TABLE, hlo_slice_dim(n->b, n->in[POSITION_TABLE], 0, 0, steps), out));
   *out = onnx_insert_dim(n->b, *out, 0);
   return NULL;

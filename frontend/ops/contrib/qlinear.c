@@ -27,13 +27,13 @@ static status dequantized(const onnx_node *n, uint32_t k, const char *what, hlo_
   TRY(contrib_need_input(n, k, what));
   TRY(contrib_need_input(n, k + 1, "of the scale"));
   CHECK_THAT(hlo_type(n->in[k]) == DTYPE_U8 || hlo_type(n->in[k]) == DTYPE_S8, STATUS_INVALID_MODEL,
-             "%s is %s; u8 or s8 is needed", what, SHAPE_STR(NULL, onnx_in_shape(n, k)));
+             "%s is %s; u8 or s8 is needed", what, SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
   CHECK_THAT(hlo_type(n->in[k + 1]) == DTYPE_F32, STATUS_INVALID_MODEL, "the scale of %s is %s instead of f32", what,
-             SHAPE_STR(NULL, onnx_in_shape(n, k + 1)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k + 1)));
   *out = hlo_convert(b, n->in[k], DTYPE_S32);
   if (onnx_has_in(n, k + 2)) {
     CHECK_THAT(hlo_type(n->in[k + 2]) == hlo_type(n->in[k]), STATUS_INVALID_MODEL, "%s is %s but its zero point %s",
-               what, SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, k + 2)));
+               what, SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k + 2)));
     TRY(repeated(n, k + 2, "the zero point", onnx_in_shape(n, k), &zero));
     *out = hlo_binary(b, HLO_SUB, *out, hlo_convert(b, zero, DTYPE_S32));
   }
@@ -227,7 +227,7 @@ status onnx_import_contrib_qgemm(onnx_node *n) {
   }
   shape s = shape_with_type(*hlo_shape(y), DTYPE_F32);
   if (onnx_has_in(n, 6)) {
-    CHECK_THAT(hlo_rank(n->in[6]) <= 2, STATUS_INVALID_MODEL, "C is %s", SHAPE_STR(NULL, onnx_in_shape(n, 6)));
+    CHECK_THAT(hlo_rank(n->in[6]) <= 2, STATUS_INVALID_MODEL, "C is %s", SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 6)));
     y = onnx_op_stretched(b, HLO_ADD, y, n->in[6]);
   }
   TRY(gemm_scale(n, &s, alpha, &scale));
@@ -243,7 +243,7 @@ status onnx_import_contrib_qgemm(onnx_node *n) {
 /* Returns an error if there are scales along an axis but no attribute `axis`, or if the node has other attributes. */
 static status check_axis(const onnx_node *n) {
   CHECK_THAT(contrib_is_single(n, 1) || onnx_attr_has(n->proto, "axis"), STATUS_INVALID_MODEL,
-             "the scale is %s, but there is no axis", SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+             "the scale is %s, but there is no axis", SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 1)));
   return CONTRIB_ATTRIBUTES(n, "axis");
 }
 

@@ -75,7 +75,7 @@ status onnx_import_contrib_relative_position_bias(onnx_node *n) {
   TRY(onnx_const_dim(n, s->dims[0], "the number of buckets", &u.count));
   CHECK_THAT(u.count >= (u.both ? 4 : 2) && u.count <= INT32_MAX && u.count % (u.both ? 2 : 1) == 0,
              STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "bias_table is %s; so many buckets are not supported",
-             SHAPE_STR(NULL, s));
+             SHAPE_STR(onnx_dims(n), s));
   int64_t exact = u.count / (u.both ? 4 : 2);
   TRY(onnx_attr_int_in(n->proto, "max_distance", 0, exact + 1, INT32_MAX, &u.max_distance));
   TRY(read_length(n, 1, "query_length", &queries));
@@ -126,8 +126,8 @@ status onnx_import_contrib_gated_relative_position_bias(onnx_node *n) {
   TRY(onnx_const_dim(n, q->dims[2], "the last dimension of query_layer", &hidden));
   TRY(onnx_const_dim(n, onnx_in_shape(n, WEIGHT)->dims[1], "the columns of weight", &columns));
   CHECK_THAT(hidden % a.heads == 0 && columns % 2 == 0, STATUS_INVALID_MODEL,
-             "query_layer is %s and weight %s for %" PRId64 " heads", SHAPE_STR(NULL, q),
-             SHAPE_STR(NULL, onnx_in_shape(n, WEIGHT)), a.heads);
+             "query_layer is %s and weight %s for %" PRId64 " heads", SHAPE_STR(onnx_dims(n), q),
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, WEIGHT)), a.heads);
   TRY(onnx_need_dims(n, QUERY_BIAS, "query_bias", 1, &q->dims[2]));
   TRY(onnx_need_dims(n, POSITIONS, "rel_pos", 4, (dim[]){1, a.heads, q->dims[1], q->dims[1]}));
   TRY(onnx_need_dims(n, WEIGHT, "weight", 2, (dim[]){hidden / a.heads, columns}));

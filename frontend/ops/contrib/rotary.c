@@ -18,7 +18,8 @@ static status check_caches(const onnx_node *n, uint32_t k, hlo_value positions, 
   TRY(onnx_need_dims(n, k + 1, "sin_cache", 2, s->dims));
   TRY(onnx_const_dim(n, s->dims[1], "the last dimension of cos_cache", half));
   CHECK_THAT(*half >= 1 && *half <= head / 2, STATUS_INVALID_MODEL,
-             "cos_cache is %s; its last dimension exceeds half of a head of %" PRId64, SHAPE_STR(NULL, s), head);
+             "cos_cache is %s; its last dimension exceeds half of a head of %" PRId64, SHAPE_STR(onnx_dims(n), s),
+             head);
   return onnx_check_below(n, positions, "positions", s->dims[0]);
 }
 
@@ -69,12 +70,12 @@ static status read_heads(const onnx_node *n, heads *h) {
     h->size = count ? hidden / count : 2 * half;
     h->count = h->size ? hidden / h->size : 0;
     CHECK_THAT(h->size && h->count * h->size == hidden, STATUS_INVALID_MODEL,
-               "input is %s, whose last dimension is no multiple of %" PRId64, SHAPE_STR(NULL, x),
+               "input is %s, whose last dimension is no multiple of %" PRId64, SHAPE_STR(onnx_dims(n), x),
                count ? count : h->size);
   }
   CHECK_THAT(2 * half == (width ? width : h->size), STATUS_INVALID_MODEL,
              "cos_cache is %s, but %" PRId64 " elements of each head are rotated",
-             SHAPE_STR(NULL, onnx_in_shape(n, COS_CACHE)), width ? width : h->size);
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, COS_CACHE)), width ? width : h->size);
   return NULL;
 }
 

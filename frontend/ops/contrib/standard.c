@@ -30,7 +30,7 @@ status onnx_import_contrib_gather_nd(onnx_node *n) {
 status onnx_import_contrib_grid_sample(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, "align_corners", "mode", "padding_mode"));
   CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "X is %s; floats are needed",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   return onnx_import_grid_sample(n);
 }
 
@@ -44,7 +44,8 @@ status onnx_import_contrib_expand_dims(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
   TRY(onnx_const_int(n, 1, "axis", &axis));
   TRY(onnx_axis(axis, s->rank + 1, &axis));
-  CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s; the rank is too large", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s; the rank is too large",
+             SHAPE_STR(onnx_dims(n), s));
   n->out[0] = onnx_insert_dim(n->b, n->in[0], axis);
   return NULL;
 }
@@ -99,7 +100,7 @@ status onnx_import_contrib_matmul_integer16(onnx_node *n) {
   TRY(CONTRIB_ATTRIBUTES(n, NULL));
   for (uint32_t k = 0; k < 2; k++) {
     CHECK_THAT(hlo_type(n->in[k]) == DTYPE_S16, STATUS_UNSUPPORTED, "an input is %s; only s16 is supported",
-               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
     in[k] = hlo_convert(n->b, n->in[k], DTYPE_S32);
   }
   onnx_node product = contrib_as(n, 13, 2, in);

@@ -103,7 +103,8 @@ static status read_words(const onnx_node *n, words *w) {
   TRY(same_size(n, "conv_window_size", w->window));
   TRY(same_size(n, "char_embedding_size", w->embedding_size));
   CHECK_THAT(w->window >= 1 && dim_at_most(onnx_dims(n), w->window, w->length), STATUS_INVALID_MODEL,
-             "Sequence is %s, whose words are shorter than the window of %" PRId64, SHAPE_STR(NULL, s), w->window);
+             "Sequence is %s, whose words are shorter than the window of %" PRId64, SHAPE_STR(onnx_dims(n), s),
+             w->window);
   return NULL;
 }
 

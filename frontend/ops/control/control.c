@@ -15,8 +15,8 @@ static status import_branches(onnx_node *n, onnx_captures *captures, hlo_computa
   for (uint32_t k = 0; k < n->n_out; k++) {
     const shape *a = hlo_shape(branches[0]->roots[k]), *b = hlo_shape(branches[1]->roots[k]);
     CHECK_THAT(onnx_shapes_equal(n, a, b), STATUS_UNSUPPORTED,
-               "output %u is %s in then_branch but %s in else_branch: its shape depends on data", k, SHAPE_STR(NULL, a),
-               SHAPE_STR(NULL, b));
+               "output %u is %s in then_branch but %s in else_branch: its shape depends on data", k,
+               SHAPE_STR(onnx_dims(n), a), SHAPE_STR(onnx_dims(n), b));
   }
   onnx_finish_body(captures, 0, branches[0]);
   onnx_finish_body(captures, 0, branches[1]);

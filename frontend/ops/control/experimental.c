@@ -25,11 +25,11 @@ status onnx_import_crop(onnx_node *n) {
     int64_t from = border[1 - k], after = border[3 - k];
     CHECK_THAT(from >= 0 && from <= INT32_MAX && after >= 0 && after <= INT32_MAX &&
                    dim_at_most(t, n_size ? from : from + after, extent),
-               STATUS_INVALID_MODEL, "border does not fit into %s", SHAPE_STR(NULL, s));
+               STATUS_INVALID_MODEL, "border does not fit into %s", SHAPE_STR(onnx_dims(n), s));
     dim to = n_size ? 0 : dim_add_const(t, extent, -after);
     if (n_size) {
       CHECK_THAT(size[k] >= 0 && size[k] <= INT32_MAX && dim_at_most(t, from + size[k], extent), STATUS_INVALID_MODEL,
-                 "scale[%d] is %" PRId64 ", which is more than is left of %s", k, size[k], SHAPE_STR(NULL, s));
+                 "scale[%d] is %" PRId64 ", which is more than is left of %s", k, size[k], SHAPE_STR(onnx_dims(n), s));
       to = from + size[k];
     }
     y = hlo_slice_dim(n->b, y, 2 + k, from, to);
@@ -45,7 +45,7 @@ status onnx_import_image_scaler(onnx_node *n) {
   const float *bias;
   size_t count;
   CHECK_THAT(dtype_is_float(hlo_type(n->in[0])), STATUS_INVALID_MODEL, "input is %s; floats are needed",
-             SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   TRY(onnx_need_rank(n, 0, "input", 4, 4));
   TRY(onnx_attr_float(n->proto, "scale", 1, &scale));
   TRY(onnx_attr_floats(n->proto, "bias", &bias, &count));
@@ -53,7 +53,7 @@ status onnx_import_image_scaler(onnx_node *n) {
   if (bias) {
     dim channels = (dim)count;
     CHECK_THAT(dim_equal(onnx_dims(n), channels, onnx_in_shape(n, 0)->dims[1]), STATUS_INVALID_MODEL,
-               "bias has %zu entries, and input is %s", count, SHAPE_STR(NULL, onnx_in_shape(n, 0)));
+               "bias has %zu entries, and input is %s", count, SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
     hlo_value each = hlo_convert(b, onnx_f32_array(n, bias, 1, &channels), hlo_type(y));
     y = hlo_binary(b, HLO_ADD, y, onnx_along(b, each, hlo_shape(y), 1));
   }
@@ -128,7 +128,7 @@ status onnx_import_given_tensor_fill(onnx_node *n) {
   TRY(onnx_attr_floats(n->proto, "values", &values, &count));
   TRY(fill_shape(n, DTYPE_F32, &s));
   CHECK_THAT((int64_t)count == shape_elements(&s), STATUS_INVALID_MODEL, "%zu values are given for %s", count,
-             SHAPE_STR(NULL, &s));
+             SHAPE_STR(onnx_dims(n), &s));
   n->out[0] = onnx_f32_array(n, values, s.rank, s.dims);
   return NULL;
 }

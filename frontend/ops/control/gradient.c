@@ -187,7 +187,7 @@ static status bind_inputs(gradient *g, onnx_scope *s) {
     if (k < g->n_xs) {
       CHECK_THAT(dtype_is_float(hlo_type(v)), INVALID,
                  "'%.200s' of xs is %s; derivatives exist with respect to floats only", name_of(g, k),
-                 SHAPE_STR(NULL, hlo_shape(v)));
+                 SHAPE_STR(onnx_dims(n), hlo_shape(v)));
       hlo_instr *mark = hlo_instr_create(n->b->computation, n->b->before, HLO_COPY, 1, &v, 1);
       mark->source = n->b->source;
       TRY(hlo_infer(mark));
@@ -253,7 +253,8 @@ static status import_y(gradient *g, hlo_value *y) {
   CHECK_THAT(onnx_scope_lookup(&s, g->y, y) && y->def, INVALID, "y names '%.200s', which is no value of the graph",
              g->y);
   CHECK_THAT(hlo_shape(*y)->kind == SHAPE_ARRAY && dtype_is_float(hlo_type(*y)), INVALID,
-             "y ('%.200s') is %s; only tensors of floats have derivatives", g->y, SHAPE_STR(NULL, hlo_shape(*y)));
+             "y ('%.200s') is %s; only tensors of floats have derivatives", g->y,
+             SHAPE_STR(onnx_dims(n), hlo_shape(*y)));
   CHECK_THAT(!onnx_has_dynamic_dims(n->scope->importer, *y), STATUS_UNSUPPORTED,
              "the size of y ('%.200s') depends on data", g->y);
   return pin_between(g);

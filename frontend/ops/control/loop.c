@@ -27,7 +27,7 @@ static status unroll(onnx_loop *l, hlo_value *results) {
     TRY(hlo_builder_take_error(b));
     TRY(onnx_loop_check_condition(n, hlo_shape(roots[0])));
     for (uint32_t k = 0; k < l->n_states; k++) {
-      TRY(onnx_loop_check_state_type(k, hlo_shape(inputs[2 + k]), hlo_shape(roots[1 + k])));
+      TRY(onnx_loop_check_state_type(n, k, hlo_shape(inputs[2 + k]), hlo_shape(roots[1 + k])));
     }
     for (uint32_t k = 0; k < n_roots; k++) {
       CHECK_THAT(k <= l->n_states || !onnx_is_sequence(roots[k]), STATUS_INVALID_MODEL,

@@ -59,7 +59,8 @@ STATUS_MUST_USE status onnx_loop_check_condition(const onnx_node *n, const shape
 
 /* Returns an error if state k has another element type after an iteration than before it.  Its dimensions may
  * differ. */
-STATUS_MUST_USE status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after);
+STATUS_MUST_USE status onnx_loop_check_state_type(const onnx_node *n, uint32_t k, const shape *before,
+                                                  const shape *after);
 
 /* Builds the HLO `while` of a loop whose body is imported.  results[] receives the final states, then the scan outputs.
  */

@@ -90,13 +90,14 @@ static bool stays_true(const onnx_loop *l) {
 status onnx_loop_check_condition(const onnx_node *n, const shape *c) {
   dim_table *t = onnx_dims(n);
   CHECK_THAT(c->kind == SHAPE_ARRAY && c->type == DTYPE_PRED && dim_equal(t, shape_dim_product(t, c, 0, c->rank), 1),
-             STATUS_INVALID_MODEL, "body gives %s as condition; one bool is needed", SHAPE_STR(NULL, c));
+             STATUS_INVALID_MODEL, "body gives %s as condition; one bool is needed", SHAPE_STR(onnx_dims(n), c));
   return NULL;
 }
 
-status onnx_loop_check_state_type(uint32_t k, const shape *before, const shape *after) {
+status onnx_loop_check_state_type(const onnx_node *n, uint32_t k, const shape *before, const shape *after) {
   CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
-             "state %u is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+             "state %u is %s before a step but %s after it", k, SHAPE_STR(onnx_dims(n), before),
+             SHAPE_STR(onnx_dims(n), after));
   return NULL;
 }
 
@@ -116,10 +117,10 @@ static status check_states(const onnx_loop *l) {
   bool no_step = makes_no_step(l);
   for (uint32_t k = 0; k < l->n_states; k++) {
     const shape *before = hlo_shape(l->states[k]), *after = hlo_shape(l->body->roots[first_root(l) + k]);
-    TRY(onnx_loop_check_state_type(k, before, after));
+    TRY(onnx_loop_check_state_type(l->n, k, before, after));
     CHECK_THAT(no_step || onnx_has_dims(l->n, after, before->rank, before->dims), STATUS_UNSUPPORTED,
-               "state %u is %s before a step but %s after it: its shape depends on data", k, SHAPE_STR(NULL, before),
-               SHAPE_STR(NULL, after));
+               "state %u is %s before a step but %s after it: its shape depends on data", k,
+               SHAPE_STR(onnx_dims(l->n), before), SHAPE_STR(onnx_dims(l->n), after));
   }
   return NULL;
 }
@@ -146,14 +147,14 @@ static status scan_output_shapes(onnx_loop *l, shape *shapes) {
   for (uint32_t k = 0; k < l->n_out; k++) {
     const shape *s = hlo_shape(l->body->roots[first_root(l) + l->n_states + k]);
     CHECK_THAT(s->kind == SHAPE_ARRAY && s->rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "scan output %u of %s", k,
-               SHAPE_STR(NULL, s));
+               SHAPE_STR(onnx_dims(l->n), s));
     CHECK_THAT(!l->trip_value.def && l->trip <= DIM_MAX, STATUS_UNSUPPORTED,
                "there are scan outputs and the trip count is not a constant: their shape depends on data");
     TRY(onnx_axis(l->out[k].axis, s->rank + 1, &l->out[k].axis));
     shapes[k] = with_axis(s, l->out[k].axis, l->trip);
     CHECK_THAT(!l->may_end || is_small(l, &shapes[k]), STATUS_UNSUPPORTED,
                "scan output %u would need room for %s, since only the condition ends the loop earlier", k,
-               SHAPE_STR(NULL, &shapes[k]));
+               SHAPE_STR(onnx_dims(l->n), &shapes[k]));
     TRY(shape_check(&shapes[k], "a scan output"));
   }
   return NULL;

@@ -61,7 +61,7 @@ static status count_steps(onnx_loop *l) {
   dim_table *t = onnx_dims(l->n);
   for (uint32_t k = 0; k < l->n_in; k++) {
     const shape *s = hlo_shape(l->scans[k]);
-    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(NULL, s)));
+    TRY(status_prefix(onnx_axis(l->in[k].axis, s->rank, &l->in[k].axis), "scan input %u, %s", k, SHAPE_STR(t, s)));
     dim steps = s->dims[l->in[k].axis];
     CHECK_THAT(k == 0 || dim_equal(t, steps, l->trip), STATUS_INVALID_MODEL,
                "scan input %u has %s steps but input 0 has %s", k, dim_print(l->n->arena, t, steps),
@@ -101,7 +101,7 @@ static status import_scan_8(onnx_node *n, int64_t batch) {
     TRY(onnx_need_rank(n, k, "an input", k > l.n_states ? 2 : 1, SHAPE_MAX_RANK));
     CHECK_THAT(dim_equal(onnx_dims(n), onnx_in_shape(n, k)->dims[0], onnx_in_shape(n, 1)->dims[0]),
                STATUS_INVALID_MODEL, "input %u is %s but input 1 is %s; the batches differ", k,
-               SHAPE_STR(NULL, onnx_in_shape(n, k)), SHAPE_STR(NULL, onnx_in_shape(n, 1)));
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 1)));
   }
   TRY(onnx_need_dims(n, 0, "sequence_lens", 1, &batch));
   CHECK_THAT(batch >= 1 && batch <= ONNX_LOOP_MAX_UNROLLED, STATUS_UNSUPPORTED,

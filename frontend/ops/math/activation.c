@@ -177,7 +177,8 @@ status onnx_import_swiglu(onnx_node *n) {
   TRY(onnx_attr_float(n->proto, "alpha", 1, &alpha));
   hlo_value x = n->in[0], y = n->in[1];
   CHECK_THAT(onnx_shapes_equal(n, hlo_shape(x), hlo_shape(y)), STATUS_INVALID_MODEL,
-             "A is %s but B is %s; they must be alike", SHAPE_STR(NULL, hlo_shape(x)), SHAPE_STR(NULL, hlo_shape(y)));
+             "A is %s but B is %s; they must be alike", SHAPE_STR(onnx_dims(n), hlo_shape(x)),
+             SHAPE_STR(onnx_dims(n), hlo_shape(y)));
   hlo_value gate = swish(n->b, onnx_widen(n->b, x), (double[]){alpha});
   n->out[0] = hlo_convert(n->b, hlo_binary(n->b, HLO_MUL, gate, onnx_widen(n->b, y)), hlo_type(x));
   return NULL;

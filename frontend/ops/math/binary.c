@@ -98,7 +98,7 @@ status onnx_import_mod(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0], y = n->in[1];
   CHECK_THAT(fmod || n->since >= 28 || !dtype_is_float(hlo_type(x)), STATUS_INVALID_MODEL,
-             "A is %s; fmod must be 1 for floats before version 28", SHAPE_STR(NULL, hlo_shape(x)));
+             "A is %s; fmod must be 1 for floats before version 28", SHAPE_STR(onnx_dims(n), hlo_shape(x)));
   TRY(check_divisor(n));
   hlo_broadcast_both(b, &x, &y);
   if (!fmod && mod_of_sizes(n, x, y, &n->out[0])) {
@@ -161,7 +161,8 @@ static hlo_value combine_all(onnx_node *n, hlo_op op, dtype t) {
     if (n->since < 8 && !onnx_has_dims(n, hlo_shape(n->in[k]), first->rank, first->dims)) {
       hlo_fail(n->b,
                status_error(STATUS_INVALID_MODEL, "input %u is %s but input 0 is %s; version %d does not broadcast", k,
-                            SHAPE_STR(NULL, hlo_shape(n->in[k])), SHAPE_STR(NULL, hlo_shape(n->in[0])), n->since));
+                            SHAPE_STR(onnx_dims(n), hlo_shape(n->in[k])), SHAPE_STR(onnx_dims(n), hlo_shape(n->in[0])),
+                            n->since));
     }
     r = hlo_binary_broadcast(n->b, op, r, hlo_convert(n->b, n->in[k], t));
   }

@@ -91,7 +91,7 @@ static status read_matrices(const onnx_node *n, dim *size, hlo_value *carried) {
   dim_table *t = onnx_dims(n);
   const shape *s = hlo_shape(n->in[0]);
   CHECK_THAT(s->rank >= 2 && dim_equal(t, s->dims[s->rank - 1], s->dims[s->rank - 2]), STATUS_INVALID_MODEL,
-             "X is %s; the last two dims must be equal", SHAPE_STR(NULL, s));
+             "X is %s; the last two dims must be equal", SHAPE_STR(onnx_dims(n), s));
   *size = s->dims[s->rank - 1];
   dim batch = shape_dim_product(t, s, 0, s->rank - 2);
   carried[STEP] = hlo_scalar_int(b, DTYPE_S64, 0);

@@ -266,7 +266,7 @@ status onnx_import_col2im(onnx_node *n) {
   int64_t elements = shape_elements(&block);
   dim count = shape_dim_product(t, &all, 0, all.rank), pixels = shape_dim_product(t, &image, 0, image.rank);
   CHECK_THAT(rows_of_columns % elements == 0 && dim_equal(t, s->dims[2], count), INVALID,
-             "input is %s; its dims must be N, a multiple of %" PRId64 " and %s", SHAPE_STR(NULL, s), elements,
+             "input is %s; its dims must be N, a multiple of %" PRId64 " and %s", SHAPE_STR(onnx_dims(n), s), elements,
              dim_print(n->arena, t, count));
   dim channels = rows_of_columns / elements, rows = dim_mul(t, s->dims[0], channels);
   hlo_value y = can_sum_blocks(n, &g) ? sum_blocks(n, &g, rows)

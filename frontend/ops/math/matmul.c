@@ -18,11 +18,12 @@ static status check_c(const onnx_node *n, const shape *y) {
     TRY(onnx_attr_bool(n->proto, "broadcast", false, &broadcast));
   }
   CHECK_THAT(c->rank <= 2 && (broadcast || onnx_has_dims(n, c, y->rank, y->dims)), STATUS_INVALID_MODEL,
-             "C is %s but A * B is %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
+             "C is %s but A * B is %s", SHAPE_STR(onnx_dims(n), c), SHAPE_STR(onnx_dims(n), y));
   for (int k = 0; k < c->rank; k++) {
     dim have = c->dims[c->rank - 1 - k];
     CHECK_THAT(have == 1 || dim_equal(onnx_dims(n), have, y->dims[1 - k]), STATUS_INVALID_MODEL,
-               "C is %s, which does not broadcast to A * B, %s", SHAPE_STR(NULL, c), SHAPE_STR(NULL, y));
+               "C is %s, which does not broadcast to A * B, %s", SHAPE_STR(onnx_dims(n), c),
+               SHAPE_STR(onnx_dims(n), y));
   }
   return NULL;
 }
@@ -35,8 +36,9 @@ static status gemm_dims(const onnx_node *n, const onnx_gemm *g, int64_t *ka, int
   *ka = g->trans_a ? 0 : 1;
   *kb = g->trans_b ? 1 : 0;
   CHECK_THAT(dim_equal(onnx_dims(n), a->dims[*ka], b->dims[*kb]), STATUS_INVALID_MODEL,
-             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(NULL, a), g->trans_a ? " transposed" : "",
-             SHAPE_STR(NULL, b), g->trans_b ? " transposed" : "", a->dims[*ka], b->dims[*kb]);
+             "A is %s%s but B is %s%s; K %" PRId64 " != %" PRId64, SHAPE_STR(onnx_dims(n), a),
+             g->trans_a ? " transposed" : "", SHAPE_STR(onnx_dims(n), b), g->trans_b ? " transposed" : "", a->dims[*ka],
+             b->dims[*kb]);
   return NULL;
 }
 
@@ -74,7 +76,7 @@ static status check_k(const onnx_node *n, uint32_t ak, uint32_t bk) {
   TRY(onnx_need_rank(n, bk, "B", 1, SHAPE_MAX_RANK));
   dim ka = a->dims[a->rank - 1], kb = c->dims[c->rank == 1 ? 0 : c->rank - 2];
   CHECK_THAT(dim_equal(onnx_dims(n), ka, kb), STATUS_INVALID_MODEL, "A is %s but B is %s; K %" PRId64 " != %" PRId64,
-             SHAPE_STR(NULL, a), SHAPE_STR(NULL, c), ka, kb);
+             SHAPE_STR(onnx_dims(n), a), SHAPE_STR(onnx_dims(n), c), ka, kb);
   return NULL;
 }
 
@@ -97,7 +99,7 @@ static status parameter_like(const onnx_node *n, uint32_t k, const char *what, c
     return NULL;
   }
   CHECK_THAT(s->rank == x->rank, STATUS_INVALID_MODEL, "%s is %s, which fits neither a row, a column nor all of %s",
-             what, SHAPE_STR(NULL, s), SHAPE_STR(NULL, x));
+             what, SHAPE_STR(onnx_dims(n), s), SHAPE_STR(onnx_dims(n), x));
   *out = hlo_broadcast_to(n->b, n->in[k], x);
   return NULL;
 }

@@ -23,19 +23,20 @@ static status check_scale(const onnx_node *n, const char *what, quantization *q)
   if (s->rank == 0 || (s->rank == 1 && dim_known_equal(t, s->dims[0], 1))) {
     return NULL;
   }
-  CHECK_THAT(n->since >= 13, STATUS_INVALID_MODEL, "%s is %s; it must be a scalar", what, SHAPE_STR(NULL, s));
+  CHECK_THAT(n->since >= 13, STATUS_INVALID_MODEL, "%s is %s; it must be a scalar", what, SHAPE_STR(onnx_dims(n), s));
   TRY(onnx_axis_attr(n, 1, x->rank, &q->axis));
   if (q->block == 0) {
     CHECK_THAT(s->rank == 1 && dim_equal(t, s->dims[0], x->dims[q->axis]), STATUS_INVALID_MODEL,
                "%s is %s but x is %s; one element for each slice along axis %" PRId64 " is needed", what,
-               SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->axis);
+               SHAPE_STR(onnx_dims(n), s), SHAPE_STR(onnx_dims(n), x), q->axis);
     return NULL;
   }
   shape want = *x;
   want.dims[q->axis] = dim_ceildiv(t, x->dims[q->axis], q->block);
   CHECK_THAT(onnx_has_dims(n, s, want.rank, want.dims), STATUS_INVALID_MODEL,
              "%s is %s but x is %s; in blocks of %" PRId64 " along axis %" PRId64 ", extent %s is needed there", what,
-             SHAPE_STR(NULL, s), SHAPE_STR(NULL, x), q->block, q->axis, dim_print(n->arena, t, want.dims[q->axis]));
+             SHAPE_STR(onnx_dims(n), s), SHAPE_STR(onnx_dims(n), x), q->block, q->axis,
+             dim_print(n->arena, t, want.dims[q->axis]));
   return NULL;
 }
 
@@ -49,7 +50,7 @@ static status read_quantization(const onnx_node *n, const char *what, quantizati
     const shape *z = onnx_in_shape(n, 2), *s = onnx_in_shape(n, 1);
     bool both_one = has_one(n, z) && has_one(n, s);
     CHECK_THAT(both_one || onnx_has_dims(n, z, s->rank, s->dims), STATUS_INVALID_MODEL,
-               "the zero point is %s but the scale is %s", SHAPE_STR(NULL, z), SHAPE_STR(NULL, s));
+               "the zero point is %s but the scale is %s", SHAPE_STR(onnx_dims(n), z), SHAPE_STR(onnx_dims(n), s));
   }
   return NULL;
 }

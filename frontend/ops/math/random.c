@@ -131,7 +131,7 @@ status onnx_import_multinomial(onnx_node *n) {
   int64_t classes;
   TRY(onnx_const_dim(n, x->dims[1], "the number of classes", &classes));
   CHECK_THAT(classes >= 1 || batch == 0 || samples == 0, INVALID, "input is %s; there is no class to choose",
-             SHAPE_STR(NULL, x));
+             SHAPE_STR(onnx_dims(n), x));
   shape draws = shape_make(DTYPE_F64, 2, (dim[]){batch, samples});
   shape pairs = shape_make(DTYPE_F64, 3, (dim[]){batch, samples, classes});
   TRY(shape_check(&draws, "the result"));

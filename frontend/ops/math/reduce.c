@@ -140,7 +140,7 @@ status onnx_import_arg_reduce(onnx_node *n) {
   TRY(onnx_attr_bool(n->proto, "select_last_index", false, &last));
   shape s = *hlo_shape(x);
   CHECK_THAT(dim_at_most(onnx_dims(n), 1, s.dims[l.axes[0]]), STATUS_INVALID_MODEL,
-             "data is %s; the axis has no elements", SHAPE_STR(NULL, &s));
+             "data is %s; the axis has no elements", SHAPE_STR(onnx_dims(n), &s));
   s.dims[l.axes[0]] = 1;
   hlo_value y = hlo_arg_reduce(n->b, x, l.axes[0], strcmp(n->proto->op_type, "ArgMax") == 0, last);
   n->out[0] = keepdims ? hlo_reshape(n->b, y, s.rank, s.dims) : y;

@@ -80,7 +80,7 @@ status onnx_import_non_zero(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0], rows[SHAPE_MAX_RANK];
   const shape *s = hlo_shape(x);
-  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(onnx_dims(n), s));
   hlo_value mask = s->type == DTYPE_PRED ? x : hlo_compare(b, HLO_NE, x, hlo_like(b, x, 0));
   positions p = find_positions(b, flat(b, mask));
   dim total = shape_dim_product(onnx_dims(n), s, 0, s->rank);
@@ -119,7 +119,7 @@ status onnx_import_compress(onnx_node *n) {
   }
   const shape *s = hlo_shape(condition);
   CHECK_THAT(s->type == DTYPE_PRED && s->rank == 1, INVALID, "condition is %s; a list of pred is required",
-             SHAPE_STR(NULL, s));
+             SHAPE_STR(onnx_dims(n), s));
   dim_table *t = onnx_dims(n);
   dim extent = hlo_shape(x)->dims[axis];
   int64_t kept = last_kept(hlo_literal(condition));
@@ -255,7 +255,7 @@ static hlo_value rows_of(hlo_builder *b, hlo_value x, int64_t axis) {
 
 status onnx_unique(onnx_node *n, hlo_value x, int64_t axis, onnx_unique_options o, hlo_value out[4]) {
   hlo_builder *b = n->b;
-  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, hlo_shape(x)));
+  CHECK_THAT(hlo_type(x) != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(onnx_dims(n), hlo_shape(x)));
   if (!dim_at_most(onnx_dims(n), 1, hlo_shape(x)->dims[axis])) {
     out[0] = x;
     for (int k = 1; k < 4; k++) {

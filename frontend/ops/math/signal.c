@@ -17,7 +17,8 @@ static status check_signal(const onnx_node *n, const shape *s) {
     TRY(onnx_const_dim(n, s->dims[s->rank - 1], "the last dimension of the signal", &parts));
   }
   CHECK_THAT(parts == 1 || parts == 2, INVALID,
-             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are required", SHAPE_STR(NULL, s));
+             "the signal is %s; rank 2 or more and a last dimension of 1 or 2 are required",
+             SHAPE_STR(onnx_dims(n), s));
   return NULL;
 }
 
@@ -90,13 +91,13 @@ status onnx_import_stft(onnx_node *n) {
   bool one_sided;
   int64_t step, length;
   TRY(check_signal(n, s));
-  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 2 or 3 is required", SHAPE_STR(NULL, s));
+  CHECK_THAT(s->rank == 3, INVALID, "signal is %s; rank 2 or 3 is required", SHAPE_STR(onnx_dims(n), s));
   TRY(onnx_attr_bool(n->proto, "onesided", true, &one_sided));
   TRY(onnx_const_int(n, 1, "frame_step", &step));
   TRY(frame_length(n, &length));
   CHECK_THAT(step >= 1, INVALID, "frame_step is %" PRId64, step);
   CHECK_THAT(length >= 1 && dim_at_most(t, length, s->dims[1]) && length <= ONNX_FOURIER_MAX, INVALID,
-             "frame_length is %" PRId64 " but signal is %s", length, SHAPE_STR(NULL, s));
+             "frame_length is %" PRId64 " but signal is %s", length, SHAPE_STR(onnx_dims(n), s));
   dim count = dim_add_const(t, dim_floordiv(t, dim_add_const(t, s->dims[1], -length), step), 1);
   hlo_value frames = signal_frames(b, signal, count, length, step);
   if (onnx_has_in(n, 2)) {

@@ -39,8 +39,8 @@ static status read_heads(const onnx_node *n, const shape *s, const char *what, c
   TRY(onnx_attr_int(n->proto, attribute, 0, heads));
   dim_table *t = onnx_dims(n);
   CHECK_THAT(*heads >= 1 && dim_equal(t, dim_mod(t, s->dims[2], *heads), 0), STATUS_INVALID_MODEL,
-             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(NULL, s), attribute,
-             *heads);
+             "%s is %s and %s is %" PRId64 "; it must divide the last dimension", what, SHAPE_STR(onnx_dims(n), s),
+             attribute, *heads);
   *steps = s->dims[1];
   *head = dim_floordiv(t, s->dims[2], *heads);
   return NULL;
@@ -56,8 +56,8 @@ static status read_shapes(const onnx_node *n, attention *a) {
   for (uint32_t k = Q; k <= V; k++) {
     TRY(onnx_need_rank(n, k, names[k], q->rank, q->rank));
     CHECK_THAT(dim_equal(t, onnx_in_shape(n, k)->dims[0], q->dims[0]), STATUS_INVALID_MODEL,
-               "Q is %s but %s is %s; the batches differ", SHAPE_STR(NULL, q), names[k],
-               SHAPE_STR(NULL, onnx_in_shape(n, k)));
+               "Q is %s but %s is %s; the batches differ", SHAPE_STR(onnx_dims(n), q), names[k],
+               SHAPE_STR(onnx_dims(n), onnx_in_shape(n, k)));
   }
   a->packed = q->rank == 3;
   a->batch = q->dims[0];
@@ -66,7 +66,8 @@ static status read_shapes(const onnx_node *n, attention *a) {
   TRY(read_heads(n, onnx_in_shape(n, V), "V", "kv_num_heads", a, &v_heads, &v_steps, &a->v_head));
   CHECK_THAT(dim_equal(t, k_head, head) && v_heads == a->kv_heads && dim_equal(t, v_steps, a->kv_steps),
              STATUS_INVALID_MODEL, "Q is %s, K %s and V %s; heads, their sizes or the sequences of K and V disagree",
-             SHAPE_STR(NULL, q), SHAPE_STR(NULL, onnx_in_shape(n, K)), SHAPE_STR(NULL, onnx_in_shape(n, V)));
+             SHAPE_STR(onnx_dims(n), q), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, K)),
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, V)));
   CHECK_THAT(a->kv_heads >= 1 && a->q_heads % a->kv_heads == 0, STATUS_INVALID_MODEL,
              "%" PRId64 " heads of Q are no multiple of %" PRId64 " of K", a->q_heads, a->kv_heads);
   return onnx_const_dim(n, head, "the size of a head", &a->head);
@@ -162,7 +163,7 @@ static status apply_mask(const onnx_node *n, const attention *a, hlo_value *x) {
   dim keys = s->dims[s->rank - 1];
   bool all = dim_equal(t, keys, a->total);
   CHECK_THAT(all || dim_at_most(t, keys, a->total), STATUS_INVALID_MODEL,
-             "attn_mask is %s; its last dimension exceeds the %s keys", SHAPE_STR(NULL, s),
+             "attn_mask is %s; its last dimension exceeds the %s keys", SHAPE_STR(onnx_dims(n), s),
              dim_print(n->arena, t, a->total));
   mask = is_bool ? mask : hlo_convert(b, mask, hlo_type(*x));
   if (!all && !dim_equal(t, keys, 1)) {
@@ -294,8 +295,8 @@ static status modify(onnx_node *n, const char *attribute, hlo_value *x) {
   TRY(status_prefix(onnx_import_inline(n, attribute, 1, x, (hlo_value){0}, 1, x), "%s", attribute));
   const shape *after = hlo_shape(*x);
   CHECK_THAT(n->b->error || onnx_shapes_equal(n, after, &before), STATUS_INVALID_MODEL,
-             "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(NULL, after),
-             SHAPE_STR(NULL, &before));
+             "%s returns %s for %s; the types must be equal", attribute, SHAPE_STR(onnx_dims(n), after),
+             SHAPE_STR(onnx_dims(n), &before));
   return NULL;
 }
 
@@ -338,7 +339,8 @@ static status read_rotary(const onnx_node *n, rotary *r) {
   if (r->packed) {
     TRY(onnx_attr_int(n->proto, "num_heads", 0, &r->heads));
     CHECK_THAT(r->heads >= 1 && r->head % r->heads == 0, STATUS_INVALID_MODEL,
-               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(NULL, x), r->heads);
+               "X is %s and num_heads is %" PRId64 "; it must divide the last dimension", SHAPE_STR(onnx_dims(n), x),
+               r->heads);
     r->head /= r->heads;
   }
   TRY(onnx_attr_bool(n->proto, "interleaved", false, &r->interleaved));
@@ -364,7 +366,7 @@ static status read_cache(const onnx_node *n, const rotary *r, uint32_t k, const 
   if (picked) {
     TRY(onnx_need_dims(n, 3, "position_ids", 2, dims));
     CHECK_THAT(dim_equal(t, s->dims[1], half), STATUS_INVALID_MODEL, "%s is %s; its last dimension must be %" PRId64,
-               what, SHAPE_STR(NULL, s), half);
+               what, SHAPE_STR(onnx_dims(n), s), half);
     TRY(onnx_check_below(n, n->in[3], "position_ids", s->dims[0]));
     *out = hlo_take(n->b, *out, hlo_convert(n->b, n->in[3], DTYPE_S64), 0);
   } else {

@@ -22,10 +22,10 @@ static status read_conv(const onnx_node *n, uint32_t xk, uint32_t wk, bool trans
   TRY(onnx_attr_int_in(n->proto, "group", 1, 1, ONNX_WINDOW_MAX, &c->groups));
   int64_t channels = transposed ? w->dims[0] : w->dims[1] * c->groups;
   CHECK_THAT(dim_equal(onnx_dims(n), x->dims[1], channels), STATUS_INVALID_MODEL,
-             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64, SHAPE_STR(NULL, x),
-             SHAPE_STR(NULL, w), c->groups, x->dims[1], channels);
+             "X is %s but W is %s with group %" PRId64 "; channels %" PRId64 " != %" PRId64, SHAPE_STR(onnx_dims(n), x),
+             SHAPE_STR(onnx_dims(n), w), c->groups, x->dims[1], channels);
   CHECK_THAT(w->dims[0] % c->groups == 0, STATUS_INVALID_MODEL,
-             "W is %s; its first dimension is no multiple of group %" PRId64, SHAPE_STR(NULL, w), c->groups);
+             "W is %s; its first dimension is no multiple of group %" PRId64, SHAPE_STR(onnx_dims(n), w), c->groups);
   return onnx_read_window(n, x->rank - 2, w->dims + 2, &c->window);
 }
 
@@ -207,7 +207,7 @@ static status need_parameter(const onnx_node *n, uint32_t k, const char *what, d
   dim_table *t = onnx_dims(n);
   bool one = s->rank == 0 || (s->rank == 1 && dim_known_equal(t, s->dims[0], 1));
   CHECK_THAT(one || (s->rank == 1 && dim_equal(t, s->dims[0], channels ? channels : 1)), STATUS_INVALID_MODEL,
-             "%s is %s; it must be a scalar%s", what, SHAPE_STR(NULL, s),
+             "%s is %s; it must be a scalar%s", what, SHAPE_STR(onnx_dims(n), s),
              channels ? " or have one element a channel" : "");
   return NULL;
 }
@@ -276,7 +276,8 @@ status onnx_import_causal_conv_with_state(onnx_node *n) {
   TRY(onnx_const_dim(n, x->dims[1], "the number of channels", &channels));
   TRY(onnx_need_dims(n, 1, "weight", 3, (dim[]){channels, 1, k}));
   CHECK_THAT(k >= 1 && k <= ONNX_WINDOW_MAX, STATUS_INVALID_MODEL,
-             "weight is %s; the length of the kernel must be within 1..%d", SHAPE_STR(NULL, w), ONNX_WINDOW_MAX);
+             "weight is %s; the length of the kernel must be within 1..%d", SHAPE_STR(onnx_dims(n), w),
+             ONNX_WINDOW_MAX);
   TRY(onnx_attr_int_in(n->proto, "dilation", 1, 1, ONNX_WINDOW_MAX, &dilation));
   int64_t past_steps = (k - 1) * dilation;
   dim state_dims[] = {x->dims[0], x->dims[1], past_steps};

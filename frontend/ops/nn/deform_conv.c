@@ -48,7 +48,7 @@ static status read_deform(const onnx_node *n, deform *d) {
                  dim_equal(t, dim_mod(t, w->dims[0], d->groups), 0) &&
                  dim_equal(t, dim_mod(t, d->channels, d->offset_groups), 0),
              STATUS_INVALID_MODEL, "X is %s and W is %s; they do not fit group %" PRId64 " and offset_group %" PRId64,
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, w), d->groups, d->offset_groups);
+             SHAPE_STR(onnx_dims(n), x), SHAPE_STR(onnx_dims(n), w), d->groups, d->offset_groups);
   d->cells = shape_product(w, 2, w->rank);
   for (int k = 0; k < d->w.n; k++) {
     d->in[k] = x->dims[2 + k];

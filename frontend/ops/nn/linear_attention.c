@@ -71,7 +71,7 @@ static status read_key_heads(const onnx_node *n, linear_attention *l) {
   l->key_heads = keys / l->key;
   CHECK_THAT(l->key_heads > 0 && l->kv_heads % l->key_heads == 0, STATUS_INVALID_MODEL,
              "key is %s, whose heads of %" PRId64 " do not go with kv_num_heads %" PRId64,
-             SHAPE_STR(NULL, onnx_in_shape(n, KEY)), l->key, l->kv_heads);
+             SHAPE_STR(onnx_dims(n), onnx_in_shape(n, KEY)), l->key, l->kv_heads);
   return NULL;
 }
 

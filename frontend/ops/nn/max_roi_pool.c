@@ -34,7 +34,7 @@ static status read_roi_pool(const onnx_node *n, roi_pool *p) {
   p->out_width = pooled[1];
   p->images = dim_at_most(onnx_dims(n), 1, x->dims[0]);
   CHECK_THAT(p->images || dim_equal(onnx_dims(n), p->rois, 0), STATUS_INVALID_MODEL,
-             "X is %s; there is nothing to pool", SHAPE_STR(NULL, x));
+             "X is %s; there is nothing to pool", SHAPE_STR(onnx_dims(n), x));
   return NULL;
 }
 

@@ -11,11 +11,11 @@
 static status check_shapes(const onnx_node *n) {
   const shape *boxes = hlo_shape(n->in[0]), *scores = hlo_shape(n->in[1]);
   CHECK_THAT(boxes->rank == 3 && dim_equal(onnx_dims(n), boxes->dims[2], 4), INVALID,
-             "boxes is %s; [batches, boxes, 4] is required", SHAPE_STR(NULL, boxes));
+             "boxes is %s; [batches, boxes, 4] is required", SHAPE_STR(onnx_dims(n), boxes));
   CHECK_THAT(scores->rank == 3 && dim_equal(onnx_dims(n), scores->dims[0], boxes->dims[0]) &&
                  dim_equal(onnx_dims(n), scores->dims[2], boxes->dims[1]),
-             INVALID, "scores is %s but boxes is %s; [batches, classes, boxes] is required", SHAPE_STR(NULL, scores),
-             SHAPE_STR(NULL, boxes));
+             INVALID, "scores is %s but boxes is %s; [batches, classes, boxes] is required",
+             SHAPE_STR(onnx_dims(n), scores), SHAPE_STR(onnx_dims(n), boxes));
   return NULL;
 }
 

@@ -221,7 +221,7 @@ status onnx_import_max_unpool(onnx_node *n) {
   shape s = *x;
   for (int k = 0; k < w.n; k++) {
     CHECK_THAT(x->dims[2 + k] <= DIM_MAX / w.strides[k], STATUS_INVALID_MODEL,
-               "X is %s; times stride %" PRId64 " it overflows", SHAPE_STR(NULL, x), w.strides[k]);
+               "X is %s; times stride %" PRId64 " it overflows", SHAPE_STR(onnx_dims(n), x), w.strides[k]);
     int64_t more = w.kernel[k] - w.strides[k] - w.low[k] - w.high[k];
     s.dims[2 + k] = dim_signed_add(t, dim_mul(t, x->dims[2 + k], w.strides[k]), dim_signed_const(t, more));
     CHECK_THAT(dim_at_most(t, 0, s.dims[2 + k]), STATUS_INVALID_MODEL, "spatial dimension %d of the output is %s", k,

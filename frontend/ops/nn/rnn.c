@@ -118,7 +118,7 @@ static status read_sizes(const onnx_node *n, layer *l) {
   l->hidden = r->dims[2];
   TRY(onnx_attr_int(n->proto, "hidden_size", l->hidden, &hidden));
   CHECK_THAT(hidden == l->hidden && hidden >= 1, STATUS_INVALID_MODEL, "hidden_size is %" PRId64 " but R is %s", hidden,
-             SHAPE_STR(NULL, r));
+             SHAPE_STR(onnx_dims(n), r));
   dim d = l->n_directions;
   TRY(onnx_need_dims(n, 1, "W", 3, (dim[]){d, gates * hidden, l->inputs}));
   TRY(onnx_need_dims(n, 2, "R", 3, (dim[]){d, gates * hidden, hidden}));

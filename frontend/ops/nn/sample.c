@@ -70,10 +70,10 @@ static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   dim_table *t = onnx_dims(n);
   CHECK_THAT(dim_equal(t, grid->dims[0], x->dims[0]) && dim_equal(t, grid->dims[grid->rank - 1], g->spatial),
              STATUS_INVALID_MODEL, "X is %s but grid is %s; it must have the same batch and end in %d",
-             SHAPE_STR(NULL, x), SHAPE_STR(NULL, grid), g->spatial);
+             SHAPE_STR(onnx_dims(n), x), SHAPE_STR(onnx_dims(n), grid), g->spatial);
   for (int k = 0; k < g->spatial; k++) {
     CHECK_THAT(dim_at_most(t, 1, x->dims[2 + k]), STATUS_INVALID_MODEL, "X is %s; there is nothing to sample",
-               SHAPE_STR(NULL, x));
+               SHAPE_STR(onnx_dims(n), x));
   }
   return NULL;
 }

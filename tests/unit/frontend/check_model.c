@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include "frontend/import/op_types.h"
+#include "frontend/operators/op_types.h"
 #include "frontend/model/attributes.h"
 #include "frontend/model/functions.h"
 #include "tests/suite.h"

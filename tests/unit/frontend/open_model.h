@@ -3,6 +3,7 @@
 #ifndef TESTS_UNIT_FRONTEND_OPEN_MODEL_H
 #define TESTS_UNIT_FRONTEND_OPEN_MODEL_H
 
+#include "frontend/import/assume.h"
 #include "tests/unit/frontend/node_case.h"
 
 static arena *memory;

@@ -1,12 +1,9 @@
 /* op_types.c - finds the rows of onnx_types.def and checks the types of a node's inputs against them. */
-#include "frontend/import/op_types.h"
+#include "frontend/operators/op_types.h"
 
 #include <inttypes.h>
 #include <stdlib.h>
 #include <string.h>
-
-#include "frontend/import/importer.h"
-#include "frontend/import/sequence.h"
 
 #define DOMAIN(id, name) static const char id[] = name;
 #include "frontend/model/onnx_domains.def"
@@ -14,7 +11,7 @@
 
 static const onnx_op_types rows[] = {
 #define TYPES(domain, name, since, inputs, outputs, types) {domain, name, since, inputs, outputs, types},
-#include "frontend/import/onnx_types.def"
+#include "frontend/operators/onnx_types.def"
 #undef TYPES
 };
 
@@ -153,7 +150,8 @@ static const char *names_of(arena *a, uint64_t types) {
   return types & SEQUENCE ? arena_printf(a, "%s%ssequences", text, *text ? ", " : "") : text;
 }
 
-static uint64_t type_of_value(hlo_value v) { return onnx_is_sequence(v) ? SEQUENCE : (uint64_t)1 << hlo_type(v); }
+static bool is_sequence(hlo_value v) { return hlo_shape(v)->kind == SHAPE_SEQUENCE; }
+static uint64_t type_of_value(hlo_value v) { return is_sequence(v) ? SEQUENCE : (uint64_t)1 << hlo_type(v); }
 
 /* --- checking --- */
 
@@ -168,15 +166,15 @@ typedef struct variables {
   } items[VARIABLES_MAX];
 } variables;
 
-static status check_alike(arena *a, variables *seen, const formal *f, hlo_value v) {
+static status check_alike(arena *a, const dim_table *dims, variables *seen, const formal *f, hlo_value v) {
   uint32_t k = 0;
   while (k < seen->n && !same_text(seen->items[k].input.type, f->type)) {
     k++;
   }
   if (k < seen->n) {
     CHECK_THAT(hlo_type(v) == hlo_type(seen->items[k].value), STATUS_INVALID_MODEL,
-               "%s is %s but %s is %s; the types differ", label(a, f), SHAPE_STR(NULL, hlo_shape(v)),
-               label(a, &seen->items[k].input), SHAPE_STR(NULL, hlo_shape(seen->items[k].value)));
+               "%s is %s but %s is %s; the types differ", label(a, f), SHAPE_STR(dims, hlo_shape(v)),
+               label(a, &seen->items[k].input), SHAPE_STR(dims, hlo_shape(seen->items[k].value)));
   } else if (k < VARIABLES_MAX) {
     seen->items[k].input = *f;
     seen->items[k].value = v;
@@ -185,26 +183,26 @@ static status check_alike(arena *a, variables *seen, const formal *f, hlo_value 
   return NULL;
 }
 
-status onnx_check_types(const onnx_node *n, const onnx_op_row *row) {
+status onnx_check_types(arena *a, const onnx_op_row *row, uint32_t n, const hlo_value *in, const dim_table *dims) {
   const onnx_op_types *types = onnx_op_types_of(row);
   variables seen = {0};
   formal f;
-  for (uint32_t k = 0; !types && k < n->n_in; k++) {
-    CHECK_THAT(!onnx_has_in(n, k) || !onnx_is_sequence(n->in[k]), STATUS_INVALID_MODEL,
+  for (uint32_t k = 0; !types && k < n; k++) {
+    CHECK_THAT(!in[k].def || !is_sequence(in[k]), STATUS_INVALID_MODEL,
                "input %" PRIu32
                " is %s; a tensor is "
                "needed",
-               k, SHAPE_STR(NULL, hlo_shape(n->in[k])));
+               k, SHAPE_STR(dims, hlo_shape(in[k])));
   }
-  for (uint32_t k = 0; types && k < n->n_in && formal_at(types->inputs, k, &f); k++) {
-    if (!onnx_has_in(n, k)) {
+  for (uint32_t k = 0; types && k < n && formal_at(types->inputs, k, &f); k++) {
+    if (!in[k].def) {
       continue;
     }
     uint64_t allowed = types_of(types, f.type);
-    CHECK_THAT(allowed & type_of_value(n->in[k]), STATUS_INVALID_MODEL, "%s is %s; version %d takes %s",
-               label(n->arena, &f), SHAPE_STR(NULL, hlo_shape(n->in[k])), row->since, names_of(n->arena, allowed));
+    CHECK_THAT(allowed & type_of_value(in[k]), STATUS_INVALID_MODEL, "%s is %s; version %d takes %s", label(a, &f),
+               SHAPE_STR(dims, hlo_shape(in[k])), row->since, names_of(a, allowed));
     if (!f.alone) {
-      TRY(check_alike(n->arena, &seen, &f, n->in[k]));
+      TRY(check_alike(a, dims, &seen, &f, in[k]));
     }
   }
   return NULL;

@@ -1,15 +1,21 @@
 /* op_table.c - looks up operator versions in onnx_ops.def, and lists those that a model uses. */
+#include "frontend/operators/op_table.h"
+
 #include <stdlib.h>
 #include <string.h>
 
 #include "frontend/model/functions.h"
-#include "frontend/import/importer.h"
-#include "frontend/import/sizes.h"
 
 #define DOMAIN(id, name) static const char id[] = name;
 #include "frontend/model/onnx_domains.def"
 #undef DOMAIN
 #define MANY UINT32_MAX
+
+#define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
+  extern onnx_sizes_fn onnx_sizes_##sizes;                                                                \
+  extern onnx_import_fn onnx_import_##importer;
+#include "frontend/operators/onnx_ops.def"
+#undef ONNX
 
 static const onnx_op_row rows[] = {
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
@@ -24,16 +30,10 @@ static const onnx_op_row rows[] = {
    onnx_symbols_##symbols,                                                                                \
    onnx_host_##host,                                                                                      \
    onnx_import_##importer},
-#include "frontend/import/onnx_ops.def"
+#include "frontend/operators/onnx_ops.def"
 };
 
 enum { N_ROWS = sizeof rows / sizeof *rows };
-
-/* The importer in the rows of operators that are not supported.  It is never called, since import.c checks
- * onnx_op_is_supported before it calls an importer. */
-status onnx_import_unsupported(onnx_node *n) {
-  return status_error(STATUS_UNSUPPORTED, "%s is not supported yet", n->proto->op_type);
-}
 
 const onnx_op_row *onnx_op_rows(uint32_t *n) {
   *n = N_ROWS;

@@ -3,7 +3,7 @@
 #include <inttypes.h>
 #include <string.h>
 
-#include "frontend/import/op_types.h"
+#include "frontend/operators/op_types.h"
 
 typedef struct page {
   arena *a;

@@ -17,7 +17,7 @@ bool dim_changed_hint(const dim_table *t, dim d, const dim_change *c, int64_t *o
   return dim_evaluate(t, d, changed_value, &(changed){t, c}, out);
 }
 
-static bool is_broken(const dim_table *t, const dim_guard *g, const dim_change *c) {
+bool dim_breaks_guard(const dim_table *t, const dim_guard *g, const dim_change *c) {
   int64_t a, b;
   return dim_changed_hint(t, g->a, c, &a) && dim_changed_hint(t, g->b, c, &b) && !dim_relation_holds(g->relation, a, b);
 }
@@ -28,7 +28,7 @@ static bool find_value(const dim_table *t, const dim_guard *g, int64_t hint, dim
   for (int64_t far = 1; far <= FARTHEST; far++) {
     for (int sign = 1; sign >= -1; sign -= 2) {
       c->value = hint + sign * far;
-      if (c->value > 0 && is_broken(t, g, c)) {
+      if (c->value > 0 && dim_breaks_guard(t, g, c)) {
         return true;
       }
     }

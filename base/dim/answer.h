@@ -13,6 +13,9 @@ typedef struct dim_change {
 /* Evaluates d at the hints after the change.  Returns false where dim_evaluate does. */
 bool dim_changed_hint(const dim_table *t, dim d, const dim_change *c, int64_t *out);
 
+/* Returns true if the guard does not hold at the hints after the change. */
+bool dim_breaks_guard(const dim_table *t, const dim_guard *g, const dim_change *c);
+
 enum { DIM_CHANGES = DIM_MOST_SYMBOLS + 1 };
 
 /* Finds changes after which the guard, which holds at the hints, does not hold.  Each changes one symbol to the nearest

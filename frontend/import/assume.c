@@ -137,7 +137,115 @@ static status find_sizes(search *s, const onnx_model *m, const onnx_import_optio
   return failed ? first : NULL;
 }
 
-status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_options *options, shape *shapes) {
+/* --- sizes beyond pins and upper bounds --- */
+
+/* A size that is larger than the assumed one by this factor counts as any size.  A bound that is farther away is one of
+ * the model, as the number of positions that it knows. */
+enum { FAR = 512 };
+
+/* Returns true if the last import has an upper bound of the symbol that `times` its hint exceeds. */
+static bool exceeds(const search *s, dim symbol, int64_t times) {
+  uint32_t n;
+  int64_t hint;
+  const dim_guard *guards = dim_guards(s->dims, &n);
+  bool bounded = false;
+  for (uint32_t k = 0; k < n && !bounded && dim_hint(s->dims, symbol, &hint); k++) {
+    bool is_bound = guards[k].relation == DIM_AT_MOST || guards[k].relation == DIM_LESS;
+    bounded = is_bound && dim_breaks_guard(s->dims, &guards[k], &(dim_change){symbol, times * hint});
+  }
+  return bounded;
+}
+
+/* How an assumed size may limit the program of the last import, from the least to the most. */
+typedef enum limit { NO_LIMIT, BOUNDED, PINNED } limit;
+
+/* Returns the limit of assumed size k; sets *symbol if that is a bound of a symbol. */
+static limit limit_of(search *s, uint32_t k, dim *symbol) {
+  dim_symbols all = {0};
+  dim defined = 0;
+  status failed = onnx_resolve_dim(s->dims, &s->definitions, dim_symbol(s->dims, s->sizes->items[k].name), &defined);
+  if (!failed) {
+    dim_add_symbols(s->dims, defined, &all);
+  }
+  status_free(failed);
+  for (uint32_t j = 0; j < all.n; j++) {
+    if (exceeds(s, all.items[j], FAR)) {
+      *symbol = all.items[j];
+      return BOUNDED;
+    }
+  }
+  return all.n ? NO_LIMIT : PINNED;
+}
+
+static uint32_t sum_limits(search *s) {
+  uint32_t sum = 0;
+  dim symbol;
+  for (uint32_t k = 0; k < s->sizes->n; k++) {
+    sum += limit_of(s, k, &symbol);
+  }
+  return sum;
+}
+
+/* Makes assumed size k larger, and those that must be equal to it.  Returns false, with the sizes as they were, if that
+ * changes nothing about its limit, or no sizes are left that were not tried. */
+static bool enlarge(search *s, uint32_t k, limit least, int64_t times) {
+  dim symbol;
+  int64_t hint, value = s->sizes->items[k].value;
+  limit l = limit_of(s, k, &symbol);
+  if (l < least) {
+    return false;
+  }
+  if (l == BOUNDED) {
+    return exceeds(s, symbol, times) && dim_hint(s->dims, symbol, &hint) &&
+           take_change(s, &(dim_change){symbol, times * hint});
+  }
+  for (uint32_t j = 0; j < s->sizes->n; j++) {
+    if (limit_of(s, j, &symbol) == PINNED && s->sizes->items[j].value == value) {
+      s->sizes->items[j].value = times * value;
+    }
+  }
+  return true;
+}
+
+/* Imports the model with assumed size k beyond its limit.  Returns false, with the sizes as they were, if that fails or
+ * helps nothing. */
+static bool go_beyond(search *s, const onnx_model *m, const onnx_import_options *options, uint32_t k, limit least,
+                      int64_t times) {
+  uint32_t n = s->sizes->n, before = sum_limits(s);
+  onnx_dim_binding *sizes = arena_memdup(s->arena, s->sizes->items, n * sizeof *sizes);
+  if (!enlarge(s, k, least, times)) {
+    return false;
+  }
+  status failed = try_sizes(s, m, options);
+  bool better = !failed && sum_limits(s) < before;
+  status_free(failed);
+  if (!better) {
+    memcpy(s->sizes->items, sizes, n * sizeof *sizes);
+    status_free(try_sizes(s, m, options)); /* it succeeded before; later attempts need its guards */
+  }
+  return better;
+}
+
+/* Looks for sizes with fewer limits of the kind `least` or more.  A size may well be pinned for good, as when a weight
+ * has 10 rows, so there are few attempts. */
+static bool find_beyond(search *s, const onnx_model *m, const onnx_import_options *options, limit least) {
+  enum { ATTEMPTS = 12 };
+  bool found = false;
+  dim symbol;
+  int attempts = 0;
+  for (uint32_t k = 0; k < s->sizes->n; k++) {
+    bool better = false;
+    for (int64_t times = 8; times <= FAR && !better && limit_of(s, k, &symbol) >= least; times *= 8) {
+      better = attempts++ < ATTEMPTS && go_beyond(s, m, options, k, least, times);
+    }
+    found |= better;
+  }
+  return found;
+}
+
+/* --- the shapes of the inputs --- */
+
+static status assume(arena *a, const onnx_model *m, const onnx_import_options *options, shape *shapes, bool *beyond) {
   onnx_dim_bindings list = {0};
   onnx_import_options o = *options;
   search *s = ARENA_NEW(a, search);
@@ -147,6 +255,12 @@ status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_option
   *s = (search){.arena = a, .sizes = &list};
   arena_cleanup(a, end_attempt, s);
   status failed = find_sizes(s, m, &o);
+  if (!failed && options->alone) {
+    (void)find_beyond(s, m, &o, PINNED);
+  }
+  if (!failed && beyond) {
+    *beyond = find_beyond(s, m, &o, BOUNDED);
+  }
   end_attempt(s);
   TRY(failed);
   TRY(onnx_frame_main(a, m, &o, &f));
@@ -155,4 +269,13 @@ status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_option
     shapes[k] = array ? array->value.shape : (shape){0};
   }
   return NULL;
+}
+
+status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_options *options, shape *shapes) {
+  return assume(a, m, options, shapes, NULL);
+}
+
+status onnx_assume_beyond(arena *a, const onnx_model *m, const onnx_import_options *options, shape *shapes,
+                          bool *found) {
+  return assume(a, m, options, shapes, found);
 }

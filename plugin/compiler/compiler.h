@@ -201,7 +201,7 @@ typedef struct compiler_object {
                                 of the last one */
 } compiler_object;
 
-enum { COMPILER_ABI = 19 };
+enum { COMPILER_ABI = 20 };
 
 typedef struct compiler_api {
   uint32_t abi;
@@ -222,9 +222,10 @@ typedef struct compiler_api {
   status (*compile)(const compiler_model *s, const compile_request *request, arena *a, rt_program **out,
                     rt_report *report);
   /* Sets out[k] to a shape of input k at which the model can be imported for all sizes.  Sizes to which the request
-   * gives no value are assumed.  The error is UNSUPPORTED or INVALID_MODEL if no such sizes are found.  Allocates on
-   * `a` only what it needs meanwhile. */
-  status (*assume_sizes)(const compiler_model *s, const compile_request *request, arena *a, shape *out);
+   * gives no value are assumed.  The error is UNSUPPORTED or INVALID_MODEL if no such sizes are found.  If `beyond` is
+   * not NULL, sizes beyond an upper bound of the program for these are looked for (frontend/import/assume.h), and
+   * *beyond says whether there are any.  Allocates on `a` only what it needs meanwhile. */
+  status (*assume_sizes)(const compiler_model *s, const compile_request *request, arena *a, shape *out, bool *beyond);
   /* Compiles the model to an object file.  The error is UNSUPPORTED if sizes depend on what the model computes in such
    * a way that it runs segment by segment, or if it needs what no object can contain. */
   status (*write_object)(const compiler_model *s, const compile_request *request, const compiler_object_options *o,

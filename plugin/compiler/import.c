@@ -28,27 +28,34 @@ static void use_content(arena *a, bool all_sizes, onnx_input_shape *input) {
   input->use = all_sizes && can_be_symbols(l) ? ONNX_CONTENT_SYMBOLS : ONNX_CONTENT_CONSTANT;
 }
 
+/* After an import has failed: makes the next one use the contents of inputs that were needed (o->wanted), as far as the
+ * request has them, and sets *unknown if it lacks some.  Returns false if there are none to use. */
+static bool use_wanted(arena *a, bool all_sizes, const onnx_import_options *o, onnx_input_shape *inputs,
+                       bool *unknown) {
+  bool more = false;
+  for (uint32_t k = 0; k < o->n_inputs; k++) {
+    if (o->wanted[k] && inputs[k].value && !inputs[k].use) {
+      use_content(a, all_sizes, &inputs[k]);
+      more = true;
+    }
+    *unknown |= o->wanted[k] && !inputs[k].value;
+  }
+  return more;
+}
+
 /* Imports a model whose sizes may depend on the contents of inputs.  If the import fails because it needs the contents
- * of some inputs (o->wanted) and the request has them, they are used and the model is imported again.  Each round uses
- * at least one more input, so the loop ends. */
+ * of some inputs and the request has them, they are used and the model is imported again.  Each round uses at least one
+ * more input, so the loop ends. */
 static status import_with_values(const compiler_model *s, const compile_request *r, arena *a, onnx_import_options *o,
                                  onnx_input_shape *inputs, onnx_definitions *definitions, hlo_module **out,
                                  bool *complete) {
   const opened_model *l = s->model;
-  bool *wanted = ARENA_NEW_N(a, bool, o->n_inputs);
+  o->wanted = ARENA_NEW_N(a, bool, o->n_inputs);
   for (;;) {
-    bool more = false, unknown = false;
-    o->wanted = wanted;
+    bool unknown = false;
     status failed = r->all_sizes ? onnx_import_symbolic(a, l->onnx, o, definitions, out, complete)
                                  : onnx_import(a, l->onnx, o, out, complete);
-    for (uint32_t k = 0; failed && k < o->n_inputs; k++) {
-      if (wanted[k] && inputs[k].value && !inputs[k].use) {
-        use_content(a, r->all_sizes, &inputs[k]);
-        more = true;
-      }
-      unknown |= wanted[k] && !inputs[k].value;
-    }
-    if (!failed || !more) {
+    if (!failed || !use_wanted(a, r->all_sizes, o, inputs, &unknown)) {
       return unknown ? status_about(failed, STATUS_ABOUT_VALUE) : failed;
     }
     status_free(failed);
@@ -183,6 +190,7 @@ typedef struct assume_call {
   const compile_request *request;
   arena *a;
   shape *out;
+  bool *beyond;
 } assume_call;
 
 static status assume_sizes(void *data) {
@@ -198,7 +206,16 @@ static status assume_sizes(void *data) {
     }
   }
   o.inputs = inputs;
-  TRY(onnx_assume_sizes(c->a, m, &o, shapes));
+  o.wanted = ARENA_NEW_N(c->a, bool, o.n_inputs);
+  for (bool unknown = false;;) {
+    status failed =
+        c->beyond ? onnx_assume_beyond(c->a, m, &o, shapes, c->beyond) : onnx_assume_sizes(c->a, m, &o, shapes);
+    if (!failed || !use_wanted(c->a, true, &o, inputs, &unknown)) {
+      TRY(failed);
+      break;
+    }
+    status_free(failed);
+  }
   uint32_t n = 0;
   for (size_t k = 0; k < m->graph->n_input; k++) {
     if (!onnx_model_has_initializer(m, m->graph->input[k]->name)) {
@@ -208,8 +225,9 @@ static status assume_sizes(void *data) {
   return NULL;
 }
 
-status compiler_assume_sizes(const compiler_model *s, const compile_request *request, arena *a, shape *out) {
-  return guard_run(assume_sizes, &(assume_call){s, request, a, out});
+status compiler_assume_sizes(const compiler_model *s, const compile_request *request, arena *a, shape *out,
+                             bool *beyond) {
+  return guard_run(assume_sizes, &(assume_call){s, request, a, out, beyond});
 }
 
 const onnx_model *compiler_onnx_model(const compiler_model *s) { return ((const opened_model *)s->model)->onnx; }

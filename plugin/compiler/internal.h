@@ -66,7 +66,7 @@ STATUS_MUST_USE status compiler_open_hlo(arena *a, const char *name, const char 
 STATUS_MUST_USE status compiler_compile(const compiler_model *s, const compile_request *request, arena *a,
                                         rt_program **out, rt_report *report);
 STATUS_MUST_USE status compiler_assume_sizes(const compiler_model *s, const compile_request *request, arena *a,
-                                             shape *out);
+                                             shape *out, bool *beyond);
 STATUS_MUST_USE status compiler_write_object(const compiler_model *s, const compile_request *request,
                                              const compiler_object_options *o, arena *a, compiler_object *out,
                                              rt_report *report);

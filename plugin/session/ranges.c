@@ -89,6 +89,7 @@ typedef struct assuming {
   uint32_t n_dims;
   const compiler_dim *dims; /* the sizes of named dimensions; NULL: those of the options, and their ranges */
   arena *keep;              /* where `shapes` are */
+  bool beyond;              /* whether sizes beyond an upper bound are wanted, and then whether they are found */
   shape *shapes;
   arena *arena;
 } assuming;
@@ -98,17 +99,17 @@ static status assume_guarded(void *data) {
   session *s = x->s;
   const compiler_api *compiler;
   compile_request request = session_request(s, x->inputs);
+  request.assumed = NULL;
   if (x->dims) {
     request.dims = x->dims;
     request.n_dims = x->n_dims;
     request.n_ranges = 0;
-    request.assumed = NULL;
   }
   TRY(session_open_compiler(&compiler));
   TRY(session_need_model(s));
   x->arena = arena_create(&s->compiling);
   shape *shapes = ARENA_NEW_N(x->keep, shape, s->source->n_inputs);
-  TRY(compiler->assume_sizes(s->source, &request, x->arena, shapes));
+  TRY(compiler->assume_sizes(s->source, &request, x->arena, shapes, x->beyond ? &x->beyond : NULL));
   x->shapes = shapes;
   return NULL;
 }
@@ -211,11 +212,40 @@ static status compile_corners(void *data) {
   return check_generals(x->s, x->arena);
 }
 
+/* --- sizes beyond an upper bound --- */
+
+/* The program for the assumed sizes may serve no larger ones, as sounds of at most 256 samples.  Compiles another for
+ * larger sizes if the model has some; that there is none is no error. */
+static status compile_beyond(session *s, const session_inputs *inputs) {
+  const session_program *c;
+  const shape *likely = s->assumed;
+  assuming x = {.s = s, .inputs = inputs, .keep = s->arena, .beyond = true};
+  if (!likely || s->options.n_ranges) {
+    return NULL; /* ranges say which sizes are meant */
+  }
+  TRY(find_sizes(&x));
+  if (!x.shapes || !x.beyond) {
+    return NULL;
+  }
+  s->assumed = x.shapes;
+  status failed = session_compile(s, inputs, &c);
+  s->assumed = likely;
+  if (!failed) {
+    session_release(s, c);
+  } else if (status_get_code(failed) != STATUS_RESOURCE) {
+    session_log(s, SESSION_LOG_INFO, "no program is for larger sizes: %s", status_message(failed));
+    status_free(failed);
+    failed = NULL;
+  }
+  return failed;
+}
+
 status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {
   corners x = {.s = s, .inputs = inputs};
   TRY(session_assume_sizes(s, inputs));
   TRY(session_compile(s, inputs, out));
   status failed = guard_run(compile_corners, &x);
+  failed = failed ? failed : compile_beyond(s, inputs);
   arena_destroy(x.arena);
   if (failed) {
     session_release(s, *out);

@@ -37,6 +37,13 @@ def run_xla(path, inputs, backend):
         return outputs
 
 
+def compiled(path, folder, *options):
+    """Compiles the model ahead of time, and returns the file.  Without options nothing is said about its sizes."""
+    file = os.path.join(folder, os.path.basename(path) + ".oxla")
+    subprocess.run([ONNX_XLA, "compile", path, "--quiet", "--tune=off", "-o", file, *options], check=True)
+    return file
+
+
 def difference(got, want):
     """Returns the largest difference of two lists of outputs, divided by the largest number of each output (by 1 if that is smaller,
     so that the tails of sigmoid and softmax are compared absolutely), or a text that says why they cannot be compared."""

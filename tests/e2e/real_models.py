@@ -7,10 +7,11 @@ steepest, in the small ones to 1e-6.  The tolerances are about six times the obs
 import glob
 import os
 import sys
+import tempfile
 
 import numpy as np
 
-from compare_ort import Report, run_ort
+from compare_ort import Report, compiled, run_ort
 
 BACKENDS = ("ref", "cpu")
 
@@ -26,7 +27,7 @@ def page(rng, batch, height, width):
     return picture + rng.normal(0, 0.02, picture.shape).astype(np.float32)
 
 
-def ocr(report, data, rng):
+def ocr(report, data, rng, _):
     folder = os.path.join(data, "rapidocr_onnxruntime", "models")
     for pattern, tolerance, shapes in (
         ("*_det_infer.onnx", 3e-4, [(1, 64, 96), (1, 160, 128), (2, 96, 96)]),
@@ -62,8 +63,20 @@ def voice_step(report, data, rng, name, rate, batch, tolerance, extra=None):
         state = want[1]
 
 
-def voice(report, data, rng):
+def voice_ahead(report, data, rng, work):
+    """Compiled for a sampling rate and a length; the state's size follows from the batch, which stays open."""
+    path, rate = os.path.join(data, "silero_vad", "data", "silero_vad.onnx"), np.array(16000, np.int64)
+    told = os.path.join(work, "rate.npy")
+    np.save(told, rate)
+    ahead = compiled(path, work, "--input", f"sr={told}", "--shape", "input=1x576")
+    for batch in (1, 3):
+        inputs = {"input": sound(rng, 16000, batch, 576), "state": np.zeros((2, batch, 128), np.float32), "sr": rate}
+        report.check(f"silero_vad.onnx, batch {batch}, compiled ahead", ahead, inputs, "cpu", run_ort(path, inputs), 2e-5)
+
+
+def voice(report, data, rng, work):
     """In most of these models the sampling rate chooses a branch."""
+    voice_ahead(report, data, rng, work)
     rates = {rate: {"sr": np.array(rate, np.int64)} for rate in (16000, 8000)}
     for rate, batch in ((16000, 1), (8000, 1), (16000, 3)):
         voice_step(report, data, rng, "silero_vad.onnx", rate, batch, 2e-5, rates[rate])
@@ -81,7 +94,7 @@ def voice(report, data, rng):
             report.check(f"silero_vad_16k_sequence.onnx, {steps} steps", path, inputs, backend, want, 2e-5)
 
 
-def files(report, data, rng):
+def files(report, data, rng, _):
     path = os.path.join(data, "magika", "models", "standard_v3_3", "model.onnx")
     text = b"#include <stdio.h>\nint main(void) {\n  puts(\"hello\");\n  return 0;\n}\n" * 20
     for batch in (1, 3):
@@ -93,7 +106,7 @@ def files(report, data, rng):
             report.check(f"magika {inputs.shape}", path, {"bytes": inputs}, backend, want, 1e-5)
 
 
-def embeddings(report, data, rng):
+def embeddings(report, data, rng, _):
     """TensorFlow's map_fn over the sounds of a batch: a Loop that compares its counters with the size of the batch."""
     path = os.path.join(data, "lwake", "models", "speech-embedding.onnx")
     for batch, samples in ((1, 16000), (3, 20000)):
@@ -103,11 +116,13 @@ def embeddings(report, data, rng):
             report.check(f"speech-embedding.onnx {batch} of {samples}", path, inputs, backend, want, 1e-5)
 
 
-def spectrograms(report, data, rng):
+def spectrograms(report, data, rng, work):
     """Front ends of speech recognisers, which are written twice: with STFT, and with Conv.  ONNX Runtime's STFT is off by up to 1e-3
-    of the largest logarithm (its Conv by 1e-6), so both are compared with what it computes with Conv."""
+    of the largest logarithm (its Conv by 1e-6), so both are compared with what it computes with Conv.  The first is compiled ahead of time
+too; kaldi's windows make it one program for sounds of few samples and one for all others."""
     folder = os.path.join(data, "onnx_asr", "preprocessors", "data")
     for name in ("gigaam_v2", "gigaam_v3", "kaldi", "nemo80", "whisper80"):
+        ahead = compiled(os.path.join(folder, f"{name}.onnx"), work)
         for batch, samples in ((1, 16000), (2, 5013)):
             lengths = np.array([samples, samples - 700][:batch], np.int64)
             inputs = {"waveforms": sound(rng, 16000, batch, samples), "waveforms_lens": lengths}
@@ -116,12 +131,14 @@ def spectrograms(report, data, rng):
                 for backend in BACKENDS:
                     title = f"{written} {batch} of {samples}"
                     report.check(title, os.path.join(folder, written), inputs, backend, want, 5e-5)
+            report.check(f"{name} {batch} of {samples}, compiled ahead", ahead, inputs, "cpu", want, 5e-5)
 
 
 def main():
     report, rng = Report(), np.random.default_rng(1)
-    for part in (ocr, voice, files, embeddings, spectrograms):
-        part(report, sys.argv[1], rng)
+    with tempfile.TemporaryDirectory() as work:
+        for part in (ocr, voice, files, embeddings, spectrograms):
+            part(report, sys.argv[1], rng, work)
     report.finish()
 
 

@@ -485,6 +485,63 @@ START_TEST(no_sizes_can_be_assumed) {
 }
 END_TEST
 
+/* A sound x[n] is padded to `window` samples.  The first size that is assumed is 64. */
+static const struct beyond {
+  const char *window;
+  int64_t size; /* the size beyond the upper bound; 0 if none is looked for */
+} beyond_rows[] = {
+    {"s64[1]:256", 512},
+    {"s64[1]:2000", 4096},
+    {"s64[1]:50", 0},     /* the program for 64 samples has no upper bound */
+    {"s64[1]:100000", 0}, /* a bound that is far away is one of the model */
+};
+
+START_TEST(sizes_beyond_a_bound_are_found) {
+  const onnx_import_options options = {.open_dim = 64, .unchecked = true, .eval = ref_fold};
+  const struct beyond *r = &beyond_rows[_i];
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  size_t size;
+  onnx_model *model;
+  shape at;
+  bool found;
+  add_input(m, "x", "f32[0]:");
+  add_constant(m, "window", r->window);
+  add_constant(m, "front", "s64[1]:0");
+  graph_node(memory, m->graph, "Shape", "x", "n");
+  graph_node(memory, m->graph, "Sub", "window,n", "missing");
+  case_attributes(memory, graph_node(memory, m->graph, "Concat", "front,missing", "pads"), "axis=0");
+  graph_node(memory, m->graph, "Pad", "x,pads", "y");
+  uint8_t *bytes = pack(memory, m, &size);
+  ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  ASSERT_OK(onnx_assume_beyond(memory, model, &options, &at, &found));
+  ck_assert(found == (r->size > 0));
+  ck_assert_int_eq(at.dims[0], found ? r->size : 64);
+}
+END_TEST
+
+/* A sound x[1,n] is reflected at both ends.  Where it is shorter than what is added, the number of reflections is that
+ * of one size. */
+START_TEST(sizes_that_pin_less_are_preferred) {
+  const onnx_import_options options = {.open_dim = 64, .alone = true, .unchecked = true, .eval = ref_fold};
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  size_t size;
+  onnx_model *model;
+  shape at;
+  hlo_module *module;
+  onnx_definitions d = {0};
+  bool complete;
+  add_input(m, "x", "f32[0,0]:");
+  add_constant(m, "pads", "s64[4]:0,200,0,200");
+  case_attributes(memory, graph_node(memory, m->graph, "Pad", "x,pads", "y"), "mode=reflect");
+  uint8_t *bytes = pack(memory, m, &size);
+  ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  ASSERT_OK(onnx_assume_sizes(memory, model, &options, &at));
+  const onnx_input_shape input = {.name = "x", .shape = at};
+  ASSERT_OK(import_model(m, &input, 1, &d, true, &module, &complete));
+  ck_assert_uint_eq(d.n, 0);
+}
+END_TEST
+
 int main(void) {
   TCase *all = tcase_create("all");
   tcase_add_checked_fixture(all, setup, teardown);
@@ -497,6 +554,8 @@ int main(void) {
   tcase_add_loop_test(all, windows_take_any_remainder, 0, sizeof windows / sizeof *windows);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
   tcase_add_test(all, no_sizes_can_be_assumed);
+  tcase_add_test(all, sizes_that_pin_less_are_preferred);
+  tcase_add_loop_test(all, sizes_beyond_a_bound_are_found, 0, sizeof beyond_rows / sizeof *beyond_rows);
   tcase_add_loop_test(all, nodes_keep_their_sizes_open, 0, sizeof open_nodes / sizeof *open_nodes);
   return run_suite("symbols", all);
 }

@@ -377,6 +377,7 @@ hlo_tests = \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
 	tests/hlo/simplify/scatter.hlo \
+	tests/hlo/simplify/turned_ones.hlo \
 	tests/hlo/simplify/update.hlo \
 	tests/hlo/text/all-ops.hlo \
 	tests/hlo/text/names.hlo \
@@ -925,6 +926,7 @@ tests_files = \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
 	tests/hlo/simplify/scatter.expected \
+	tests/hlo/simplify/turned_ones.expected \
 	tests/hlo/simplify/update.expected \
 	tests/hlo/test-run-hlo \
 	tests/hlo/test_target.h \

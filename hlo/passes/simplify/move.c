@@ -86,6 +86,31 @@ static bool reshape_broadcast(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_broadcast(b, x->operands[0], i->shapes[0], dims));
 }
 
+/* If a reshape of a transpose only adds or removes dimensions of 1, that can be done before the transpose, which can
+ * then meet another one.  The added dimensions come first there. */
+static bool reshape_transpose(hlo_builder *b, hlo_instr *i) {
+  hlo_instr *x = operand(i, 0);
+  if (x->op != HLO_TRANSPOSE || x->n_uses > 1 || !same_real_dims(from_shape(i), &i->shapes[0])) {
+    return false;
+  }
+  const shape *y = from_shape(x), *to = &i->shapes[0];
+  int64_t kept[SHAPE_MAX_RANK], turned[SHAPE_MAX_RANK], place[SHAPE_MAX_RANK] = {0}, p[SHAPE_MAX_RANK];
+  dim extents[SHAPE_MAX_RANK];
+  int n = hlo_real_dims(y, kept), ones = to->rank - n, next_one = 0, next = 0;
+  for (int k = 0; k < ones; k++) {
+    extents[k] = 1;
+  }
+  for (int k = 0; k < n; k++) {
+    extents[ones + k] = y->dims[kept[k]];
+    place[kept[k]] = ones + k;
+  }
+  hlo_real_dims(from_shape(i), turned);
+  for (int k = 0; k < to->rank; k++) {
+    p[k] = to->dims[k] == 1 ? next_one++ : place[hlo_ints(x, HLO_ATTR_PERMUTATION)[turned[next++]]];
+  }
+  return hlo_becomes(i, hlo_transpose(b, hlo_reshape(b, x->operands[0], to->rank, extents), p));
+}
+
 /* --- broadcast --- */
 
 static bool broadcast_same(hlo_builder *b, hlo_instr *i) {
@@ -456,6 +481,7 @@ const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
                                            {HLO_RESHAPE, reshape_twice},
                                            {HLO_RESHAPE, move_splat},
                                            {HLO_RESHAPE, reshape_broadcast},
+                                           {HLO_RESHAPE, reshape_transpose},
                                            {HLO_BROADCAST, broadcast_same},
                                            {HLO_BROADCAST, broadcast_reshapes},
                                            {HLO_BROADCAST, broadcast_twice},

@@ -82,6 +82,7 @@ frontend_sources = \
 	frontend/ops/math/softmax.c \
 	frontend/ops/math/sort.c \
 	frontend/ops/math/unary.c \
+	frontend/ops/ml/scores.c \
 	frontend/ops/nn/attention.c \
 	frontend/ops/nn/conv.c \
 	frontend/ops/nn/deform_conv.c \
@@ -135,6 +136,7 @@ frontend_files = \
 	frontend/ops/math/matmul.h \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
+	frontend/ops/ml/scores.h \
 	frontend/ops/nn/attention.h \
 	frontend/ops/nn/linear_attention.h \
 	frontend/ops/nn/resize.h \

@@ -9,7 +9,7 @@ import onnx
 import onnxruntime
 from onnx import TensorProto, helper, numpy_helper
 
-MICROSOFT = "com.microsoft"
+MICROSOFT, MACHINE_LEARNING = "com.microsoft", "ai.onnx.ml"
 onnxruntime.set_default_logger_severity(4)
 rng = np.random.default_rng(7)
 BF16, bfloat16 = TensorProto.BFLOAT16, ml_dtypes.bfloat16
@@ -27,6 +27,7 @@ def ints(low, high, *dims, dtype=np.int32):
 class Writer:
     def __init__(self, folder):
         self.folder = folder
+        self.machine_learning_opset = 3
         self.names = {}
 
     def run(self, op, inputs, kinds, attributes=None, domain=MICROSOFT):
@@ -46,9 +47,9 @@ class Writer:
             return [self.run(op, wide, [F32], attributes)[0].astype(inputs[0].dtype)]
         return result
 
-    @staticmethod
-    def _model(nodes, info, out, initializers=(), opset=17):
-        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1)]
+    def _model(self, nodes, info, out, initializers=(), opset=17):
+        opsets = [helper.make_opsetid("", opset), helper.make_opsetid(MICROSOFT, 1),
+                   helper.make_opsetid(MACHINE_LEARNING, self.machine_learning_opset)]
         model = helper.make_model(helper.make_graph(nodes, "case", info, out, initializers), opset_imports=opsets)
         model.ir_version = 10
         return model

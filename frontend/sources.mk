@@ -82,6 +82,8 @@ frontend_sources = \
 	frontend/ops/math/softmax.c \
 	frontend/ops/math/sort.c \
 	frontend/ops/math/unary.c \
+	frontend/ops/ml/categories.c \
+	frontend/ops/ml/preprocess.c \
 	frontend/ops/ml/scores.c \
 	frontend/ops/nn/attention.c \
 	frontend/ops/nn/conv.c \

@@ -531,6 +531,7 @@ tests_files = \
 	tests/contrib/general.py \
 	tests/contrib/hybrid.py \
 	tests/contrib/images.py \
+	tests/contrib/machine_learning.py \
 	tests/contrib/make_cases.py \
 	tests/contrib/optimised_models.py \
 	tests/contrib/products.py \

@@ -6,6 +6,7 @@ import fused
 import general
 import hybrid
 import images
+import machine_learning
 import products
 import quantised
 import without_kernels
@@ -60,3 +61,11 @@ without_kernels.write_products(w)
 without_kernels.write_complex(w)
 without_kernels.write_positions(w)
 without_kernels.write_means(w)
+machine_learning.write_scaling(w)
+machine_learning.write_norms(w)
+machine_learning.write_thresholds(w)
+machine_learning.write_missing_values(w)
+machine_learning.write_features(w)
+machine_learning.write_extraction(w)
+machine_learning.write_labels(w)
+machine_learning.write_one_hot(w)

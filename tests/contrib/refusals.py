@@ -6,13 +6,20 @@ import tempfile
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper
+from onnx import TensorProto, helper, numpy_helper
 
 F32, S32 = np.zeros(1, np.float32), np.zeros(1, np.int32)
 
 
 def of(*dims, like=F32):
     return np.zeros(dims, like.dtype)
+
+
+class Known:
+    """An input that is a constant of the model."""
+    def __init__(self, values):
+        self.values = np.array(values, np.int64)
+        self.dtype, self.shape = self.values.dtype, self.values.shape
 
 
 def grouped(**attributes):
@@ -45,6 +52,15 @@ def table(**attributes):
 
 def experts(**attributes):
     return "MoE", [of(3, 4), of(3, 2), of(2, 6, 4), None, of(2, 4, 6)], 1, attributes
+
+
+def learning(op, inputs, outputs=1, **attributes):
+    """A case of the domain ai.onnx.ml."""
+    return "ai.onnx.ml." + op, inputs, outputs, attributes
+
+
+def labels(x=None, **attributes):
+    return learning("LabelEncoder", [of(2, like=LONG) if x is None else x], **attributes)
 
 
 BYTES, LONG = np.zeros(3, np.uint8), np.zeros(1, np.int64)
@@ -140,17 +156,53 @@ CASES = [
     (with_inputs(experts(), {6: of(2, 6, 4)}), "fc3_experts_weights is given"),
     (("GatedRMSNorm", [of(2, 6), of(4), of(2, 6)], 1, {}), "no multiple of 4"),
     (("GridSample", [of(1, 1, 2, 2, like=S32), of(1, 2, 2, 2, like=S32)], 1, {}), "X is s32[1,1,2,2]; floats are needed"),
+    (learning("Scaler", [of(2, 3)], offset=[1.0, 2.0], scale=[1.0, 2.0]), "offset has 2 values; X is f32[2,3]"),
+    (learning("Scaler", [of(2, 3)], offset=[1.0], scale=[1.0, 2.0, 3.0]), "offset has 1 values, but scale has 3"),
+    (learning("Scaler", [of(2, 3)], offset=[1.0]), "scale has no values"),
+    (learning("Scaler", [of(2, 3, 4)], offset=[1.0], scale=[1.0]), "X is f32[2,3,4]"),
+    (learning("Normalizer", [of(2, 3)], norm="L3"), 'norm is "L3", which is unknown'),
+    (learning("Imputer", [of(2, 3)], imputed_value_int64s=[1]), "imputed_value_floats has no values"),
+    (learning("Imputer", [of(2, 3)], imputed_value_floats=[1.0] * 4), "imputed_value_floats has 4 values; X is f32[2,3]"),
+    (learning("Imputer", [of(2, 3, like=LONG)], imputed_value_floats=[1.0], imputed_value_int64s=[1]), "are both given"),
+    (learning("Imputer", [of(2, 3, like=S32)], imputed_value_int64s=[2 ** 40]), "imputed_value_int64s has 1099511627776, but X is s32"),
+    (learning("Imputer", [of(2, 3, like=S32)], imputed_value_int64s=[1], replaced_value_int64=-2 ** 31 - 1), "but X is s32"),
+    (learning("FeatureVectorizer", [of(2, 3), of(2, 3)], inputdimensions=[3]), "inputdimensions has 1 values; there are 2 inputs"),
+    (learning("FeatureVectorizer", [of(2, 3)], inputdimensions=[-1]), "inputdimensions has -1"),
+    (learning("FeatureVectorizer", [of(2, 3)], inputdimensions=[2 ** 62]), "inputdimensions has 4611686018427387904"),
+    (learning("FeatureVectorizer", [of(2, 3), of(3, 3)]), "input 1 is f32[3,3]; it has another number of rows"),
+    (learning("ArrayFeatureExtractor", [of(2, 3), of(0, like=LONG)]), "Y is s64[0]; there must be an index"),
+    (learning("ArrayFeatureExtractor", [of(2, 3), Known([3])]), "Y holds 3, outside of [0, 3)"),
+    (learning("ArrayFeatureExtractor", [of(2, 3), Known([-1])]), "Y holds -1, outside of [0, 3)"),
+    (labels(), "none of keys_floats, keys_int64s and keys_tensor is given"),
+    (labels(keys_strings=["a"], values_int64s=[1]), "keys_strings gives strings, which are not supported"),
+    (labels(keys_int64s=[1], values_strings=["a"]), "values_strings gives strings, which are not supported"),
+    (labels(keys_int64s=[1], keys_floats=[1.0], values_int64s=[1]), "keys_floats and keys_int64s are both given"),
+    (labels(keys_int64s=[1, 2], values_floats=[1.0]), "keys_int64s has 2 elements, but values_floats has 1"),
+    (labels(keys_floats=[1.0], values_int64s=[1]), "the keys in keys_floats are f32; X is s64[2]"),
+    (labels(keys_int64s=[1], values_tensor=helper.make_tensor("t", TensorProto.STRING, [1], ["a"])), "values_tensor holds strings"),
+    (labels(keys_int64s=[1], values_tensor=helper.make_tensor("t", TensorProto.UINT8, [1], [1])), "values_tensor is u8"),
+    (labels(keys_int64s=[1], values_int64s=[1], default_tensor=helper.make_tensor("t", TensorProto.FLOAT, [1], [1])),
+     "default_tensor is f32[1]; one s64 is needed"),
+    (labels(keys_int64s=[1], values_tensor=helper.make_tensor("t", TensorProto.INT16, [1], [1]), default_int64=40000),
+     "default_int64 is 40000, but the values are s16"),
+    (learning("OneHotEncoder", [of(2, 3)], cats_strings=["a"]), "cats_strings gives labels that are strings"),
+    (learning("OneHotEncoder", [of(2, 3)]), "cats_int64s has no labels"),
+    (learning("OneHotEncoder", [of(2, 3, 4)], cats_int64s=[1]), "X is f32[2,3,4]"),
+    (learning("OneHotEncoder", [Known([1, 2])], cats_int64s=[1], zeros=0), "the flag of an unknown category in X holds 1"),
 ]
 
 
 def message(program, folder, op, inputs, outputs, attributes):
     given = ["" if x is None else "x%d" % k for k, x in enumerate(inputs)]
     wanted = ["y%d" % k for k in range(outputs)]
-    info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(given, inputs) if n]
+    info = [helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), x.shape) for n, x in zip(given, inputs)
+            if n and not isinstance(x, Known)]
+    known = [numpy_helper.from_array(x.values, n) for n, x in zip(given, inputs) if isinstance(x, Known)]
     out = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in wanted]
-    node = helper.make_node(op, given, wanted, domain="com.microsoft", **attributes)
-    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("com.microsoft", 1)]
-    model = helper.make_model(helper.make_graph([node], "case", info, out), opset_imports=opsets)
+    domain, _, name = op.rpartition(".")
+    node = helper.make_node(name, given, wanted, domain=domain or "com.microsoft", **attributes)
+    opsets = [helper.make_opsetid(*v) for v in (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", 4))]
+    model = helper.make_model(helper.make_graph([node], "case", info, out, known), opset_imports=opsets)
     model.ir_version = 10
     path = os.path.join(folder, "model.onnx")
     onnx.save(model, path)

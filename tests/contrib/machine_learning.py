@@ -1,0 +1,161 @@
+"""Operators of the domain ai.onnx.ml, which converters of scikit-learn write."""
+import itertools
+
+import numpy as np
+from onnx import TensorProto, numpy_helper
+
+from runtime_cases import F32, MACHINE_LEARNING, S32, floats, ints
+
+S16, S64, F64 = TensorProto.INT16, TensorProto.INT64, TensorProto.DOUBLE
+TYPES = {np.float32: F32, np.float64: F64, np.int32: S32, np.int64: S64}
+
+
+def add(w, op, sets, kinds, attributes=None, **more):
+    w.add(op, sets, kinds, attributes, domain=MACHINE_LEARNING, **more)
+
+
+def rows(dtype, *dims):
+    return floats(*dims, dtype=dtype) * 3 if dtype in (np.float32, np.float64) else ints(-9, 10, *dims, dtype=dtype)
+
+
+def of_sizes(dtype, features=4):
+    """Inputs of several batches, and one that is a row without a batch."""
+    return [[rows(dtype, n, features)] for n in (1, 5, 8)], [[rows(dtype, features)]]
+
+
+def in_type(dtype):
+    """The result of the standard where ONNX Runtime has only f32 and s64: that of the numbers in such a type."""
+    def decorated(w, op, attributes):
+        wide = np.float32 if dtype in (np.float32, np.float64) else np.int64
+        return lambda x: [w.run(op, [x.astype(wide)], [TYPES[wide]], attributes, MACHINE_LEARNING)[0].astype(dtype)]
+    return decorated
+
+
+def write_scaling(w):
+    for dtype in TYPES:
+        for sets in of_sizes(dtype):
+            add(w, "Scaler", sets, [F32], {"offset": [0.5, -1.0, 2.25, 0.1], "scale": [2.0, 0.3, -1.0, 0.0]})
+            add(w, "Scaler", sets, [F32], {"offset": [0.7], "scale": [3.1]})
+    add(w, "Scaler", [[floats(3, n)] for n in (2, 6)], [F32], {"offset": [0.7], "scale": [3.1]})
+    big = np.array([[2 ** 24 + 1.0, 1e300, -1e-300, 0.1]])
+    add(w, "Scaler", [[big]], [F32], {"offset": [2.0 ** 24], "scale": [1e8]})
+
+
+def write_norms(w):
+    special = np.array([[0, 0, 0, 0], [-1, -2, -3, -4], [0, -5, 0, -1], [np.inf, 1, -2, 0], [np.nan, 1, -2, 0], [-np.inf] * 4,
+                        [np.nan] * 4, [1e-30, -1e-30, 0, 1e-30], [-0.0, 0.0, -0.0, 3]])
+    for norm, dtype in itertools.product(("MAX", "L1", "L2"), TYPES):
+        for sets in of_sizes(dtype):
+            add(w, "Normalizer", sets, [F32], {"norm": norm})
+        if dtype in (np.float32, np.float64):
+            add(w, "Normalizer", [[special.astype(dtype)]], [F32], {"norm": norm})
+        else:
+            add(w, "Normalizer", [[np.array([[0, 0], [-3, 0], [-40000, 30000]], dtype)]], [F32], {"norm": norm})
+    add(w, "Normalizer", [[floats(3, n)] for n in (2, 6)], [F32])
+
+
+def write_thresholds(w):
+    for dtype, threshold in itertools.product(TYPES, (0.0, 1.0, -2.5, 3e38, -3e38)):
+        def expected(x):
+            return [(x.astype(np.float64) > np.float32(threshold)).astype(x.dtype)]
+        sets = [[np.concatenate([rows(dtype, n, 4), np.array([[0, 1, -2, -3]], dtype)])] for n in (1, 6)]
+        add(w, "Binarizer", sets, [TYPES[dtype]], {"threshold": threshold}, expected=None if dtype == np.float32 else expected)
+    near = np.array([2 ** 53 + 1, 2 ** 53, 2 ** 53 - 1])
+    add(w, "Binarizer", [[near]], [S64], {"threshold": 2.0 ** 53}, expected=lambda x: [np.array([1, 0, 0])])
+    add(w, "Binarizer", [[floats(2, 3, 4)]], [F32], {"threshold": 0.25})
+
+
+def write_missing_values(w):
+    for dtype in TYPES:
+        whole = dtype in (np.int32, np.int64)
+        name, replaced = ("imputed_value_int64s", "replaced_value_int64") if whole else ("imputed_value_floats", "replaced_value_float")
+        for values, missing in itertools.product(([7], [1, -2, 3, 4]), (0, 2) if whole else (0.0, 2.0, float("nan"))):
+            attributes = {name: [v if whole else v + 0.1 for v in values], replaced: missing}
+            for sets in of_sizes(dtype):
+                sets = [[np.where(np.arange(x.size).reshape(x.shape) % 3 == 1, np.array(missing, dtype), x)] for x, in sets]
+                add(w, "Imputer", sets, [TYPES[dtype]], attributes,
+                    expected=in_type(dtype)(w, "Imputer", attributes) if dtype in (np.int32,) else
+                    imputed(attributes[name], missing) if dtype == np.float64 else None)
+
+
+def imputed(values, missing):
+    def result(x):
+        same = np.isnan(x) if np.isnan(missing) else x == missing
+        return [np.where(same, np.float32(values).astype(x.dtype), x)]
+    return result
+
+
+def write_features(w):
+    sets = [[rows(t, n, f) for t, f in zip(TYPES, (2, 3, 1, 4))] for n in (1, 4)]
+    for s in ([s[:1] for s in sets], sets):
+        add(w, "FeatureVectorizer", [[x.astype(np.float32) for x in y] for y in s], [F32], {"inputdimensions": [2, 3, 1, 4][:len(s[0])]})
+    for dtype in TYPES:
+        same = [[rows(dtype, n, f) for f in (2, 3)] for n in (1, 4)]
+        add(w, "FeatureVectorizer", same, [F32], {"inputdimensions": [2, 3]})
+        add(w, "FeatureVectorizer", same, [F32], {"inputdimensions": [1, 5]})
+    add(w, "FeatureVectorizer", [[floats(3), floats(2)]], [F32], {"inputdimensions": [3, 2]})
+    add(w, "FeatureVectorizer", [[floats(3, n), floats(3, 2)] for n in (2, 5)], [F32], {"inputdimensions": [3, 2]}, one_program=False)
+    add(w, "FeatureVectorizer", [[floats(n, 3), floats(n, 2)] for n in (2, 5)], [F32],
+        expected=lambda *x: [np.concatenate(x, axis=1)])
+
+
+def write_extraction(w):
+    for dtype, kind in TYPES.items():
+        chosen = np.array([[3, 0], [1, 3]])
+        add(w, "ArrayFeatureExtractor", [[rows(dtype, n, 4), chosen] for n in (1, 5)], [kind], constants=[1])
+        add(w, "ArrayFeatureExtractor", [[rows(dtype, n, 4), chosen] for n in (1, 5)], [kind])
+    add(w, "ArrayFeatureExtractor", [[floats(4), np.array([2])], [floats(7), np.array([6, 1, 1])]], [F32])
+    add(w, "ArrayFeatureExtractor", [[floats(n, 2, n + 3), ints(0, 4, n, dtype=np.int64)] for n in (1, 5)], [F32])
+
+
+def write_labels(w):
+    nan = float("nan")
+    keys = {"int64s": [5, -7, 5, 2 ** 60 + 1, 2 ** 60, 0, -2 ** 63], "floats": [5.5, -7.0, 5.5, nan, 1e30, -0.0, nan]}
+    values = {"int64s": [1, 2 ** 40, -3, 4, 5, 6, 7], "floats": [0.5, 1.5, nan, 2.5, -0.0, 3.5, 4.5]}
+    inputs = {"int64s": [0, 1, 5, -7, 2 ** 60, 2 ** 60 + 1, 2 ** 60 - 1, -2 ** 63, 2 ** 63 - 1],
+              "floats": [0.0, -0.0, 5.5, -7.0, nan, 1e30, np.inf, -np.inf, 5.4]}
+    types = {"int64s": np.int64, "floats": np.float32}
+    for opset, k, v in itertools.product((3, 4), keys, values):
+        w.machine_learning_opset = opset
+        x = np.array(inputs[k], types[k])
+        sets = [[np.tile(x, (n, 1))] for n in (1, 3)]
+        kind = TYPES[types[v]]
+        for count in (7, 1, 2, 5):
+            attributes = {"keys_" + k: keys[k][:count], "values_" + v: values[v][:count]}
+            add(w, "LabelEncoder", sets, [kind], attributes)
+        add(w, "LabelEncoder", [[x[2]]], [kind], attributes | ({"default_int64": 77} if v == "int64s" else {"default_float": nan}))
+    many = np.arange(-3000, 3000, 3)[::-1]
+    add(w, "LabelEncoder", [[ints(-3100, 3100, n, dtype=np.int64)] for n in (50, 200)], [F32],
+        {"keys_int64s": many.tolist(), "values_floats": (many / 8).tolist()})
+    write_tensor_labels(w)
+    w.machine_learning_opset = 3
+
+
+def write_tensor_labels(w):
+    """ONNX Runtime has no kernels for some of these types."""
+    for k, v in itertools.product((np.int16, np.int32, np.int64, np.float32, np.float64), (np.int16, np.float64, np.int64)):
+        keys, values = np.array([3, -4, 3, 11], k), np.array([100, -200, 300, 400], v)
+        table = {3: 100, -4: -200, 11: 400}
+        attributes = {"keys_tensor": numpy_helper.from_array(keys), "values_tensor": numpy_helper.from_array(values)}
+
+        def expected(x, table=table, v=v, otherwise=-1 if v != np.float64 else -0.0):
+            return [np.array([table.get(e, otherwise) for e in x.tolist()], v)]
+        x = np.array([11, 4, 3, -4, 0, 12], k)
+        kind = TYPES.get(v, S16)
+        add(w, "LabelEncoder", [[x], [x[:2]]], [kind], attributes, expected=expected)
+        default = {"default_tensor": numpy_helper.from_array(np.array([9], v))}
+        add(w, "LabelEncoder", [[x], [x[:2]]], [kind], attributes | default,
+            expected=lambda x, f=expected: f(x, otherwise=9))
+
+
+def write_one_hot(w):
+    categories = {"cats_int64s": [4, -1, 4, 0, 2 ** 40]}
+    for dtype in (np.int64, np.float32, np.float64):
+        x = np.array([[4, -1, 0], [3, 2 ** 40, 5]], dtype)
+        add(w, "OneHotEncoder", [[np.tile(x, (n, 1))] for n in (1, 4)], [F32], categories)
+        add(w, "OneHotEncoder", [[x[0]]], [F32], categories | {"zeros": 0})
+        add(w, "OneHotEncoder", [[np.tile(x[0], (n, 1))] for n in (1, 4)], [F32], categories | {"zeros": 0})
+        if dtype != np.int64:
+            add(w, "OneHotEncoder", [[np.array([4.9, -1.5, -0.9, 0.2, np.nan, 1e30, -np.inf], dtype)]], [F32], categories)
+    add(w, "OneHotEncoder", [[np.array([4, 0, 1], np.int32)]], [F32], categories,
+        expected=lambda x: [np.array([[0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]], np.float32)])

@@ -83,6 +83,7 @@ frontend_sources = \
 	frontend/ops/math/sort.c \
 	frontend/ops/math/unary.c \
 	frontend/ops/ml/categories.c \
+	frontend/ops/ml/linear.c \
 	frontend/ops/ml/preprocess.c \
 	frontend/ops/ml/scores.c \
 	frontend/ops/nn/attention.c \
@@ -138,6 +139,7 @@ frontend_files = \
 	frontend/ops/math/matmul.h \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
+	frontend/ops/ml/linear.h \
 	frontend/ops/ml/scores.h \
 	frontend/ops/nn/attention.h \
 	frontend/ops/nn/linear_attention.h \

@@ -159,3 +159,34 @@ def write_one_hot(w):
             add(w, "OneHotEncoder", [[np.array([4.9, -1.5, -0.9, 0.2, np.nan, 1e30, -np.inf], dtype)]], [F32], categories)
     add(w, "OneHotEncoder", [[np.array([4, 0, 1], np.int32)]], [F32], categories,
         expected=lambda x: [np.array([[0, 0, 1, 0, 0], [0, 0, 0, 1, 0], [0, 0, 0, 0, 0]], np.float32)])
+
+
+TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
+
+
+def write_linear_models(w):
+    near = {"intercepts": [0.15, 0.7, 0.8]}  # PROBIT needs scores between 0 and 1, and loses all digits near 0.5
+    for transform, dtype in itertools.product(TRANSFORMS, TYPES):
+        scale = 0.002 if transform == "PROBIT" else 0.2
+        for scores in (1, 2, 3):
+            attributes = {"coefficients": (floats(scores * 4) * scale).tolist(), "intercepts": near["intercepts"][:scores],
+                          "post_transform": transform}
+            for sets in of_sizes(dtype):
+                if dtype == np.float32:
+                    add(w, "LinearRegressor", sets, [F32], attributes | {"targets": scores})
+                if scores > 1 or transform != "PROBIT":
+                    add(w, "LinearClassifier", sets, [S64, F32], attributes | {"classlabels_ints": [7, -2, 5][:max(scores, 2)]})
+    weights = {"coefficients": [1.0, 0, 0, 0, 1, 0, 0, 0, 1]}
+    integers = [[ints(-3, 4, n, 3, dtype=np.int64)] for n in (2, 5)]
+    add(w, "LinearRegressor", integers, [F32], weights | {"targets": 3}, expected=lambda x: [x.astype(np.float32)])
+    add(w, "LinearRegressor", [[floats(n, 3)] for n in (2, 5)], [F32], weights | {"targets": 3})
+    nan, inf = np.nan, np.inf
+    x = np.array([[1, 1, 0], [nan, 2, 3], [1, nan, 3], [3, nan, 1], [nan] * 3, [-inf, nan, nan], [-inf, -inf, 1]], np.float32)
+    labels = {"classlabels_ints": [10, 20, 30]}
+    add(w, "LinearClassifier", [[x[:1]], [x[:1] * 2]], [S64, F32], weights | labels | {"intercepts": [0.0] * 3})
+    for k, row in enumerate(x):  # products with zeros of what is not finite are NaN, so each score needs a model of its own
+        add(w, "LinearClassifier", [[np.ones((1, 3), np.float32)]], [S64, F32],
+            labels | {"coefficients": np.diag(np.ones(3)).ravel().tolist(), "intercepts": row.tolist()})
+    zeros = {"intercepts": [0.0] * 3}
+    add(w, "LinearClassifier", integers, [S64, F32], weights | labels,
+        expected=lambda x: w.run("LinearClassifier", [x], [S64, F32], weights | labels | zeros, MACHINE_LEARNING))

@@ -63,6 +63,10 @@ def labels(x=None, **attributes):
     return learning("LabelEncoder", [of(2, like=LONG) if x is None else x], **attributes)
 
 
+def classifier(**attributes):
+    return learning("LinearClassifier", [of(2, 3)], 2, **{"coefficients": [1.0] * 6} | attributes)
+
+
 BYTES, LONG = np.zeros(3, np.uint8), np.zeros(1, np.int64)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
@@ -189,6 +193,18 @@ CASES = [
     (learning("OneHotEncoder", [of(2, 3)]), "cats_int64s has no labels"),
     (learning("OneHotEncoder", [of(2, 3, 4)], cats_int64s=[1]), "X is f32[2,3,4]"),
     (learning("OneHotEncoder", [Known([1, 2])], cats_int64s=[1], zeros=0), "the flag of an unknown category in X holds 1"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 4), "coefficients has 4 numbers for 1 vectors; X is f32[2,3]"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 7, targets=2), "coefficients has 7 numbers for 2 vectors"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, targets=0), "targets is 0"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, targets=2 ** 62), "targets is 4611686018427387904"),
+    (learning("LinearRegressor", [of(2, 3)]), "coefficients has no numbers"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, intercepts=[1.0] * 2), "intercepts has 2 numbers; there are 1 scores"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, post_transform="TANH"), "post_transform is 'TANH'"),
+    (classifier(classlabels_strings=["a", "b"]), "classlabels_strings gives labels that are strings"),
+    (classifier(classlabels_ints=[1, 2, 3], intercepts=[1.0] * 2), "classlabels_ints has 3 labels; there are 2 scores"),
+    (classifier(classlabels_ints=[1], intercepts=[1.0]), "classlabels_ints has 1 labels; there are 1 scores"),
+    (classifier(classlabels_ints=[1, 2], intercepts=[1.0], coefficients=[1.0] * 3, post_transform="PROBIT"), "PROBIT of one score"),
+    (classifier(classlabels_ints=[1, 2], coefficients=[1.0] * 5), "coefficients has 5 numbers for 2 vectors"),
 ]
 
 

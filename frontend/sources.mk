@@ -83,9 +83,11 @@ frontend_sources = \
 	frontend/ops/math/sort.c \
 	frontend/ops/math/unary.c \
 	frontend/ops/ml/categories.c \
+	frontend/ops/ml/coupling.c \
 	frontend/ops/ml/linear.c \
 	frontend/ops/ml/preprocess.c \
 	frontend/ops/ml/scores.c \
+	frontend/ops/ml/svm.c \
 	frontend/ops/nn/attention.c \
 	frontend/ops/nn/conv.c \
 	frontend/ops/nn/deform_conv.c \
@@ -139,6 +141,7 @@ frontend_files = \
 	frontend/ops/math/matmul.h \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
+	frontend/ops/ml/coupling.h \
 	frontend/ops/ml/linear.h \
 	frontend/ops/ml/scores.h \
 	frontend/ops/nn/attention.h \

@@ -190,3 +190,58 @@ def write_linear_models(w):
     zeros = {"intercepts": [0.0] * 3}
     add(w, "LinearClassifier", integers, [S64, F32], weights | labels,
         expected=lambda x: w.run("LinearClassifier", [x], [S64, F32], weights | labels | zeros, MACHINE_LEARNING))
+
+
+KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "POLY": [0.3, 0.5, 3.0], "RBF": [0.05, 0.0, 0.0], "SIGMOID": [0.1, -0.2, 0.0]}
+
+
+def kernels():
+    for kind, params in KERNELS.items():
+        yield {"kernel_type": kind, "kernel_params": params}
+    for degree in (2.0, 1.0, 4.0):
+        yield {"kernel_type": "POLY", "kernel_params": [0.2, 1.0, degree]}
+
+
+def write_support_vectors(w):
+    for kernel, one_class in itertools.product(kernels(), (0, 1)):
+        attributes = kernel | {"n_supports": 6, "support_vectors": floats(24).tolist(), "coefficients": floats(6).tolist(),
+                               "rho": [0.25], "one_class": one_class}
+        for sets in of_sizes(np.float32):
+            sets = [[x / 3] for x, in sets]
+            add(w, "SVMRegressor", sets, [F32], attributes)
+            add(w, "SVMRegressor", sets, [F32], kernel | {"coefficients": floats(4).tolist(), "rho": [-0.5], "one_class": one_class})
+    for dtype in (np.int32, np.int64, np.float64):
+        def expected(x, a=attributes):
+            return w.run("SVMRegressor", [x.astype(np.float32)], [F32], a, MACHINE_LEARNING)
+        add(w, "SVMRegressor", of_sizes(dtype)[0], [F32], attributes, expected=expected)
+
+
+def machine(classes, per_class, **more):
+    pairs, vectors = classes * (classes - 1) // 2, sum(per_class)
+    return {"classlabels_ints": [7, -2, 5, 30, 11][:classes], "vectors_per_class": per_class, "support_vectors": floats(4 * vectors).tolist(),
+            "coefficients": floats((classes - 1) * vectors).tolist(), "rho": (floats(pairs) / 4).tolist()} | more
+
+
+def write_votes(w):
+    for kernel, (classes, per_class) in itertools.product(kernels(), ((2, [3, 2]), (3, [2, 4, 1]), (5, [1, 3, 0, 2, 2]))):
+        for transform in TRANSFORMS[:4]:
+            sets = [[x / 3] for x, in of_sizes(np.float32)[0]]
+            add(w, "SVMClassifier", sets, [S64, F32], machine(classes, per_class, post_transform=transform, **kernel))
+        add(w, "SVMClassifier", sets, [S64, F32], machine(classes, per_class, **kernel, **odds_of(classes)))
+    kernel = next(kernels())
+    for dtype in TYPES:
+        for transform, sets in itertools.product(TRANSFORMS[:4], of_sizes(dtype)):
+            add(w, "SVMClassifier", sets, [S64, F32], machine(3, [2, 4, 1], post_transform=transform, **kernel, **odds_of(3, 0.05)))
+            add(w, "SVMClassifier", sets, [S64, F32], machine(2, [2, 1], post_transform=transform, **kernel, **odds_of(2, 0.05)))
+    for classes, positive, odds in itertools.product((1, 2, 3), (False, True), (False, True)):
+        for transform in TRANSFORMS[:4]:
+            weights = floats(classes * 4) / 4
+            attributes = {"classlabels_ints": [7, -2, 5][:classes], "coefficients": (np.abs(weights) if positive else weights).tolist(),
+                          "rho": [0.1], "post_transform": transform, **kernel, **(odds_of(2) if odds else {})}
+            add(w, "SVMClassifier", of_sizes(np.float32)[0], [S64, F32], attributes)
+
+
+def odds_of(classes, slope=1.0):
+    """prob_a and prob_b.  A small slope keeps probabilities away from 1e-7, where SOFTMAX_ZERO is not continuous."""
+    pairs = classes * (classes - 1) // 2
+    return {"prob_a": (slope * (-1 - np.abs(floats(pairs)))).tolist(), "prob_b": (floats(pairs) / 4).tolist()}

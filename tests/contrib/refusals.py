@@ -67,6 +67,17 @@ def classifier(**attributes):
     return learning("LinearClassifier", [of(2, 3)], 2, **{"coefficients": [1.0] * 6} | attributes)
 
 
+def supports(**attributes):
+    given = {"n_supports": 2, "support_vectors": [1.0] * 6, "coefficients": [1.0] * 2, "rho": [0.5], "kernel_params": [1.0] * 3}
+    return learning("SVMRegressor", [of(2, 3)], **{k: v for k, v in (given | attributes).items() if v is not None})
+
+
+def voters(**attributes):
+    given = {"classlabels_ints": [1, 2], "vectors_per_class": [1, 1], "support_vectors": [1.0] * 6, "coefficients": [1.0] * 2, "rho": [0.5],
+             "kernel_params": [1.0] * 3}
+    return learning("SVMClassifier", [of(2, 3)], 2, **given | attributes)
+
+
 BYTES, LONG = np.zeros(3, np.uint8), np.zeros(1, np.int64)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
@@ -205,6 +216,28 @@ CASES = [
     (classifier(classlabels_ints=[1], intercepts=[1.0]), "classlabels_ints has 1 labels; there are 1 scores"),
     (classifier(classlabels_ints=[1, 2], intercepts=[1.0], coefficients=[1.0] * 3, post_transform="PROBIT"), "PROBIT of one score"),
     (classifier(classlabels_ints=[1, 2], coefficients=[1.0] * 5), "coefficients has 5 numbers for 2 vectors"),
+    (supports(kernel_type="COSINE"), 'kernel_type is "COSINE", which is unknown'),
+    (supports(kernel_params=[1.0]), "kernel_params has 1 numbers; gamma, coef0 and degree are needed"),
+    (supports(kernel_type="RBF", kernel_params=None), "kernel_params has 0 numbers"),
+    (supports(n_supports=-1), "n_supports is -1"),
+    (supports(n_supports=3), "coefficients has 2 numbers; n_supports is 3"),
+    (supports(n_supports=0), "coefficients has 2 numbers for 1 vectors; X is f32[2,3]"),
+    (supports(support_vectors=[1.0] * 7), "support_vectors has 7 numbers for 2 vectors"),
+    (supports(support_vectors=[1.0] * 8), "support_vectors has 8 numbers for 2 vectors; X is f32[2,3]"),
+    (supports(rho=None), "rho has no numbers"),
+    (supports(post_transform="LOGISTIC"), "post_transform of a regression"),
+    (voters(classlabels_strings=["a", "b"]), "classlabels_strings gives labels that are strings"),
+    (voters(vectors_per_class=[2]), "vectors_per_class has 1 numbers; there are 2 labels"),
+    (voters(vectors_per_class=[3, -1]), "vectors_per_class has -1"),
+    (voters(vectors_per_class=[2 ** 62, 2 ** 62]), "vectors_per_class has 4611686018427387904"),
+    (voters(vectors_per_class=[2, 1]), "coefficients has 2 numbers; there must be 1 for each of 3 support vectors"),
+    (voters(rho=[1.0, 2.0]), "rho has 2 numbers; there must be 1"),
+    (voters(prob_a=[1.0]), "prob_a has 1 numbers, but prob_b has 0"),
+    (voters(prob_a=[1.0] * 2, prob_b=[1.0] * 2), "prob_a has 2 numbers; there must be 1"),
+    (voters(vectors_per_class=[2], classlabels_ints=[1]), "a classifier of one class is not supported"),
+    (voters(classlabels_ints=list(range(1025))), "classlabels_ints has 1025 labels; at most 1024"),
+    (voters(post_transform="PROBIT"), "post_transform PROBIT of one score for two classes"),
+    (voters(vectors_per_class=[0, 0]), "coefficients has 2 numbers; there must be 1 for each of 0 support vectors"),
 ]
 
 

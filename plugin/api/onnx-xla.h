@@ -293,8 +293,9 @@ typedef struct oxla_options {
   size_t n_ranges;
   /* The backend that takes the place of `backend` if its device cannot be used, for example because there is no driver;
    * all other options then apply to this backend.  A warning is logged, and oxla_model_backend tells which of the two
-   * is in use.  NULL (default): loading the model then fails.  A .oxla file is for one backend, so this option does not
-   * apply to it. */
+   * is in use.  NULL (default): loading the model then fails, unless `cpu` names a GPU: the model can then be compiled
+   * and saved for another machine, and its first execution here fails.  A .oxla file is for one backend, so this option
+   * does not apply to it. */
   const char *fallback;
 } oxla_options;
 
@@ -526,8 +527,7 @@ typedef struct oxla_gpu {
  * error, OXLA_UNSUPPORTED, tells why. */
 oxla_error *oxla_gpu_count(int *out);
 /* Describes a GPU by its number, counted from 0; the backend "gpu:N" is the GPU with number N.  Code is compiled for
- * the architecture of GPU 0 unless oxla_options.cpu names another one.  To compute on a GPU that is older than GPU 0,
- * set oxla_options.cpu to that GPU's architecture. */
+ * its architecture unless oxla_options.cpu names another one. */
 oxla_error *oxla_describe_gpu(int number, oxla_gpu *out);
 
 /* --- tuning and profiles: where the time goes --- */

@@ -130,10 +130,19 @@ static oxla_error *compile_ahead(oxla_model *m) {
   return error;
 }
 
-/* Finds errors as early as possible: checks the model, and compiles it if all shapes are fixed.  If a size depends on
- * the values of an input, compiling waits for them. */
+/* Allocates a byte of the backend's memory, so that a GPU that cannot be used is found before the first run. */
+static oxla_error *try_memory(oxla_model *m) {
+  void *memory = NULL;
+  oxla_error *error = oxla_device_allocate(m, 1, &memory);
+  oxla_free_output(m, memory);
+  return error;
+}
+
+/* Finds errors as early as possible: checks the model and the device, and compiles the model if all shapes are fixed.
+ * If a size depends on the values of an input, compiling waits for them. */
 static onnxStatus prepare(ifi_graph *g) {
   oxla_error *error = oxla_check(g->model);
+  error = error ? error : try_memory(g->model);
   if (!error && is_closed(g->model)) {
     error = compile_ahead(g->model);
   }

@@ -307,9 +307,22 @@ static OrtStatus *number_names(fused *f) {
   return find_names(f->p, m, oxla_output_name, oxla_output_count(m), f->n_outputs, f->outputs, &f->output_at);
 }
 
+/* Fails if the device of the backend cannot be used, by allocating a byte of its memory.  Loading a model shows that
+ * only if the option `cpu` names no GPU.  A session that writes compiled models may do so for another machine. */
+static OrtStatus *check_device(const fused *f) {
+  void *memory = NULL;
+  if (f->p->options.context_enable) {
+    return NULL;
+  }
+  ORT_TRY(ort_from_error(f->p, "the backend's device", oxla_device_allocate(f->model, 1, &memory)));
+  oxla_free_output(f->model, memory);
+  return NULL;
+}
+
 static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
   oxla_options options = options_of(f, w);
   ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->model)));
+  ORT_TRY(check_device(f));
   if (f->p->options.verify) {
     options.backend = "ref";
     options.fallback = NULL;
@@ -324,10 +337,12 @@ static OrtStatus *load_compiled(fused *f, size_t size) {
   char path[32];
   oxla_options options = options_of(f, &(ort_weights){0});
   if (f->image.bytes) {
-    return ort_from_error(f->p, "loading", oxla_load_memory(f->image.bytes, size, &options, &f->model));
+    ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->image.bytes, size, &options, &f->model)));
+  } else {
+    snprintf(path, sizeof path, "/proc/self/fd/%d", f->file);
+    ORT_TRY(ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model)));
   }
-  snprintf(path, sizeof path, "/proc/self/fd/%d", f->file);
-  return ort_from_error(f->p, "loading", oxla_load(path, &options, &f->model));
+  return check_device(f);
 }
 
 /* Compiles the model if the sizes of all inputs are known, and sets *done to whether it is compiled.  If not, the first

@@ -293,12 +293,20 @@ static status fall_back(session *s) {
   return NULL;
 }
 
-/* Compiles for the GPU of the target if the options name no other one, and not for any GPU of this machine: the cache's
- * key has the name, too, so that a program for a GPU that was here before is not found. */
-static void choose_architecture(session *s) {
-  if (!s->options.compile.cpu) {
-    s->options.compile.cpu = gpu_target_architecture(s->target, s->arena);
+/* Compiles for the device of the target if the options name no other one, and not for any GPU of this machine: the
+ * cache's key has the name, too, so that a program for a GPU that was here before is not found.  The device must then
+ * be usable.  If the options name a GPU, the programs may be for another machine (oxla_save), so that only a run shows
+ * whether they are needed here. */
+static status choose_architecture(session *s) {
+  const rt_device *d = s->target->device;
+  if (s->options.compile.cpu || !d) {
+    return NULL;
   }
+  TRY(status_prefix(
+      try_device(d), "the device of backend %s cannot be used%s", s->options.backend,
+      gpu_target_has_ptx(s->target) ? " (--cpu=sm_80, for instance, compiles for a GPU that is not here)" : ""));
+  s->options.compile.cpu = gpu_target_architecture(s->target, s->arena);
+  return NULL;
 }
 
 /* Opens the store in which a device's code is kept; no model is needed for that.  Without the store, code is
@@ -334,7 +342,7 @@ static status open_image(session *s) {
   TRY(find_target(s, image->target));
   open_code_cache(s);
   if (image->source.size) {
-    choose_architecture(s);
+    TRY(choose_architecture(s));
     TRY(set_tuning(s));
     TRY(opened_file_open(s->arena, NULL, image->source.data, image->source.size, &s->file));
     TRY(session_open_model(s, &s->source));
@@ -372,7 +380,7 @@ static status open_guarded(void *data) {
   }
   TRY(find_target(s, session_default_backend()));
   TRY(fall_back(s));
-  choose_architecture(s);
+  TRY(choose_architecture(s));
   TRY(set_tuning(s));
   open_code_cache(s);
   compile_cache_open(s);

@@ -62,15 +62,54 @@ static void fail_to_run(oxla_model *m, const char *reason) {
   free_numbers(&v);
 }
 
+/* Expects that affine_model cannot be loaded for the backend, for this reason. */
+static void fail_to_load(const char *backend, oxla_code code, const char *reason) {
+  oxla_model *m;
+  message bytes = affine_model(W, B);
+  oxla_options o = {.size = sizeof o, .backend = backend};
+  refuse(oxla_load_memory(bytes.bytes, bytes.n, &o, &m), code, reason);
+  ck_assert_ptr_null(m);
+}
+
 /* The newest GPU that is too old is the Tesla V100, of capability 7.0. */
 START_TEST(a_gpu_that_is_too_old) {
   oxla_gpu g;
   setenv("FAKE_CUDA_CAPABILITY", "70", 1);
   succeed(oxla_describe_gpu(0, &g));
   ck_assert_str_eq(g.architecture, "");
+  fail_to_load("gpu", OXLA_UNSUPPORTED, "has compute capability 7.0; at least 7.5");
+}
+END_TEST
+
+/* A model for a GPU of this machine is not loaded if the GPU cannot be used, although nothing is computed yet. */
+START_TEST(loading_tries_the_device) {
+  setenv("FAKE_CUDA_FAIL", "cuMemAlloc_v2:1:2", 1);
+  fail_to_load("gpu:2", OXLA_INVALID_ARGUMENT,
+               "the device of backend gpu:2 cannot be used (--cpu=sm_80, for instance, compiles for a GPU that is not "
+               "here): there is no CUDA device 2");
+  fail_to_load("gpu", OXLA_RESOURCE, "CUDA_ERROR_OUT_OF_MEMORY");
+}
+END_TEST
+
+START_TEST(loading_needs_a_driver) {
+  remove_the_driver();
+  fail_to_load("gpu", OXLA_UNSUPPORTED, "there is no driver of CUDA");
+}
+END_TEST
+
+/* A model for a named GPU can be compiled and saved where there is none. */
+START_TEST(a_gpu_of_another_machine) {
+  void *file;
+  size_t size;
+  remove_the_driver();
   message bytes = affine_model(W, B);
-  oxla_model *m = load_with(&bytes, (oxla_options){.backend = "gpu"});
-  fail_to_run(m, "has compute capability 7.0; at least 7.5");
+  oxla_model *m = load_with(&bytes, (oxla_options){.backend = "gpu", .cpu = "sm_80"});
+  oxla_run *run = new_run(m);
+  succeed(oxla_compile(run));
+  oxla_run_destroy(run);
+  succeed(oxla_save_memory(m, &file, &size));
+  oxla_free(file);
+  fail_to_run(m, "there is no driver of CUDA");
 }
 END_TEST
 
@@ -151,6 +190,9 @@ int main(void) {
   tcase_add_test(t, there_is_no_such_gpu);
   tcase_add_test(t, there_is_no_driver);
   tcase_add_test(t, a_gpu_that_is_too_old);
+  tcase_add_test(t, loading_tries_the_device);
+  tcase_add_test(t, loading_needs_a_driver);
+  tcase_add_test(t, a_gpu_of_another_machine);
   tcase_add_loop_test(t, another_backend_takes_the_place_of_a_gpu, 0, 5);
   tcase_add_test(t, a_gpu_that_works_is_used);
   tcase_add_test(t, without_another_backend);

@@ -183,6 +183,19 @@ START_TEST(a_gpu_that_fails) {
 }
 END_TEST
 
+/* A GPU without memory is found when the graph is initialised, also if sizes are open, so that nothing is compiled yet.
+ */
+START_TEST(a_gpu_without_memory) {
+  open_with_gpus("1", "cuMemAlloc_v2:1:2");
+  message m = affine_model(W, B);
+  onnxGraph g = ids;
+  IS(SUCCESS, lib.onnxInitBackend(ids[GPU_0], NULL, &backend));
+  IS(NO_SYSTEM_MEMORY, lib.onnxInitGraph(backend, NULL, m.n, m.bytes, 0, NULL, &g));
+  ck_assert_ptr_null(g);
+  IS(SUCCESS, lib.onnxReleaseBackend(backend));
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("ids");
   tcase_set_timeout(t, 120);
@@ -192,5 +205,6 @@ int main(void) {
   tcase_add_test(t, models_are_checked_for_a_gpu);
   tcase_add_loop_test(t, a_graph_runs_on_its_gpu, 0, 2);
   tcase_add_test(t, a_gpu_that_fails);
+  tcase_add_test(t, a_gpu_without_memory);
   return run_suite("ids", t);
 }

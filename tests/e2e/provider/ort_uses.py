@@ -5,6 +5,7 @@ A check is a function that ends or fails an assertion; all of them run."""
 import concurrent.futures
 import os
 import resource
+import subprocess
 import sys
 import tempfile
 import time
@@ -212,11 +213,42 @@ def check_device(folder, data):
     same(alone.run(None, x), s.run(None, x), 1e-5)
     assert "onnx-xla: the backend is cpu, not gpu:7: there is no CUDA device 7" in told, told
     assert refused(m, **absent, fallback="abacus"), "an unknown fallback is taken"
+    for options in (absent, {**absent, "cpu": "sm_80"}):
+        fails_to_open(m, options, "there is no CUDA device 7")
+
+
+def fails_to_open(m, options, reason):
+    """Fails unless creating the session fails for this reason, before anything runs."""
     try:
-        session(m, options=absent).run(None, x)
-        assert False, "a device that is not there is taken"
+        session(m, options=options)
     except Exception as e:
-        assert "there is no CUDA device 7" in str(e), e
+        assert reason in str(e), e
+        return
+    assert False, f"a session with {options} is created"
+
+
+def check_no_driver(folder, data):
+    """Without a driver, a session for a GPU fails when it is created, for any sizes, unless it has a fallback, or writes compiled models
+    for another machine.  A process looks for the driver once, so this needs a process of its own."""
+    nowhere = {"ONNX_XLA_CUDA_DRIVER": "/nowhere/libcuda.so.1"}
+    if nowhere.items() <= os.environ.items():
+        without_driver(folder)
+        return
+    again = [sys.executable, "-B", *sys.argv[:3], "check_no_driver"]
+    done = subprocess.run(again, env={**os.environ, **nowhere}, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout
+
+
+def without_driver(folder):
+    gpu = {"backend": "gpu", "claim": "all"}
+    x = {"x": rng.standard_normal((5, 24), np.float32)}
+    for rows in ("n", 5):
+        m = model([helper.make_node("Tanh", ["x"], ["z"])], [info("x", [rows, 24])], [info("z", [rows, 24])])
+        for options in (gpu, {**gpu, "cpu": "sm_80"}):
+            fails_to_open(m, options, "there is no driver of CUDA: /nowhere/libcuda.so.1")
+        same(session(m, provider=False).run(None, x), session(m, options={**gpu, "fallback": "cpu"}).run(None, x), 1e-5)
+        config = {"ep.context_enable": "1", "ep.context_file_path": os.path.join(folder, f"{rows}_ctx.onnx")}
+        session(m, options={**gpu, "cpu": "sm_80"}, config=config)
 
 
 def check_cache(folder, data):

@@ -220,9 +220,6 @@ static status compile_kernels(compilation *c) {
 }
 
 static status compile_for(compilation *c, hlo_module *m, rt_program **out) {
-  CHECK_THAT(!c->options->features, STATUS_INVALID_ARGUMENT,
-             "--features is for processors; a GPU has those of its architecture");
-  CHECK_THAT(!c->options->triple, STATUS_INVALID_ARGUMENT, "--target is for processors; --cpu names a GPU");
   c->start = clock_seconds();
   TRY(run_passes(c, m));
   TRY(lower_module(c, m));

@@ -210,7 +210,8 @@ typedef struct oxla_allocator {
 typedef struct oxla_options {
   size_t size;
   /* "cpu" (default), "gpu" or "gpu:N" (an NVIDIA GPU), "gpu:host" (the kernels for GPUs on an emulator), "ref", or the
-   * path of a backend's shared object, which must contain a slash */
+   * path of a backend's shared object, which must contain a slash.  Options that mean nothing to the backend are
+   * errors: `lanes` with a GPU, and `lanes` and `cpu` with "ref". */
   const char *backend;
   const char *cpu; /* the processor or GPU to compile for: "native" (default), "x86-64", "x86-64-v3", "sm_90", ... */
   int threads;     /* the number of threads of a run, at most 256; 0 means all cores */

@@ -324,10 +324,13 @@ static OrtStatus *load(fused *f, size_t size, const ort_weights *w) {
   ORT_TRY(ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->model)));
   ORT_TRY(check_device(f));
   if (f->p->options.verify) {
-    options.backend = "ref";
-    options.fallback = NULL;
-    options.cache = "";
-    options.precision = NULL;
+    options = (oxla_options){.size = sizeof options, /* the other options are about code and how it is made */
+                             .backend = "ref",
+                             .cache = "",
+                             .threads = options.threads,
+                             .unchecked = options.unchecked,
+                             .constants = options.constants,
+                             .n_constants = options.n_constants};
     return ort_from_error(f->p, "loading", oxla_load_memory(f->bytes, size, &options, &f->reference));
   }
   return NULL;

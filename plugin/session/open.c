@@ -258,7 +258,8 @@ status session_find_target(const char *backend, const rt_target **out) {
 
 static status find_target(session *s, const char *otherwise) {
   s->options.backend = s->options.backend ? s->options.backend : otherwise;
-  return session_find_target(s->options.backend, &s->target);
+  TRY(session_find_target(s->options.backend, &s->target));
+  return session_check_taken(&s->options, s->options.backend);
 }
 
 /* Checks that the target's device can be used, by allocating a byte of its memory. */
@@ -270,8 +271,8 @@ static status try_device(const rt_device *d) {
 }
 
 /* Changes to the backend options.fallback if the device of options.backend cannot be used.  An unknown name in
- * options.fallback is always an error.  If the two are of different kinds, the names of a GPU and its features mean
- * nothing to the other one, which then takes its defaults. */
+ * options.fallback is always an error.  If the two are of different kinds, the name of a GPU means nothing to the other
+ * one, which then takes its default. */
 static status fall_back(session *s) {
   const rt_device *d = s->target->device;
   const rt_target *other;
@@ -285,10 +286,11 @@ static status fall_back(session *s) {
                 status_message(failed));
     status_free(failed);
     if (strcmp(s->target->name, other->name) != 0) {
-      s->options.compile.cpu = s->options.compile.features = NULL;
+      s->options.compile.cpu = NULL;
     }
     s->options.backend = s->options.fallback;
     s->target = other;
+    TRY(session_check_taken(&s->options, s->options.backend));
   }
   return NULL;
 }

@@ -1,7 +1,9 @@
-/* options.c - copies the options of compile_options.def, writes them for keys of the compile cache, and prints them. */
+/* options.c - copies the options of compile_options.def, writes them for keys of the compile cache, prints them, and
+ * knows which backend takes which. */
 #include "plugin/session/options.h"
 
 #include <stddef.h>
+#include <string.h>
 
 typedef enum option_type { option_flag, option_count, option_text, option_choice } option_type;
 
@@ -101,4 +103,49 @@ const char *session_options_text(arena *a, const session_options *s) {
     all = *one ? arena_printf(a, "%s%s%s", all, *all ? " " : "", one) : all;
   }
   return all;
+}
+
+/* --- which backend takes which option --- */
+
+/* The options that backends other than the processor's take.  They read these, or what the option permits or promises
+ * holds for them anyway: the reference evaluator, for instance, runs no pass and never rounds operands.  The
+ * processor's backend takes all options, and so may the backend of a shared object. */
+static const struct {
+  size_t offset;
+  bool gpu, reference;
+} taken[] = {
+    {offsetof(session_options, compile.cpu), true, false},
+    {offsetof(session_options, compile.skip_passes), true, true},
+    {offsetof(session_options, compile.threads), true, true},
+    {offsetof(session_options, compile.unchecked), true, true},
+    {offsetof(session_options, compile.numerics.exact), true, true},
+    {offsetof(session_options, compile.numerics.deterministic), true, true},
+    {offsetof(session_options, precision), true, true},
+    {offsetof(session_options, tune), true, true},
+    {offsetof(session_options, specialise), true, true},
+    {offsetof(session_options, program_memory), true, true},
+};
+
+static bool is_taken(const option *o, bool by_reference) {
+  for (size_t k = 0; k < sizeof taken / sizeof *taken; k++) {
+    if (taken[k].offset == o->offset) {
+      return by_reference ? taken[k].reference : taken[k].gpu;
+    }
+  }
+  return false;
+}
+
+static bool is_set(const session_options *s, const option *o) {
+  return is_text(o) ? text_value(s, o) != NULL : number_of(s, o) != 0;
+}
+
+status session_check_taken(const session_options *s, const char *backend) {
+  if (strcmp(backend, session_default_backend()) == 0 || strchr(backend, '/')) {
+    return NULL;
+  }
+  for (uint32_t k = 0; k < N_OPTIONS; k++) {
+    CHECK_THAT(!is_set(s, &options[k]) || is_taken(&options[k], strcmp(backend, "ref") == 0), STATUS_INVALID_ARGUMENT,
+               "backend %s has no option --%s", backend, options[k].name);
+  }
+  return NULL;
 }

@@ -15,6 +15,9 @@ void session_put_options(rt_writer *w, const session_options *o);
 /* Returns the options that a user has set, as in "--lanes=4 --exact", on the arena; "" if there is none. */
 const char *session_options_text(arena *a, const session_options *o);
 
+/* Fails if an option is set that would mean nothing to the backend, which was found by this name. */
+STATUS_MUST_USE status session_check_taken(const session_options *o, const char *backend);
+
 /* Writes what the options say of open sizes: open_dim, the sizes of dimensions, and their ranges. */
 void session_put_dims(rt_writer *w, const session_options *s);
 

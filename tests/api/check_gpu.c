@@ -97,6 +97,27 @@ START_TEST(loading_needs_a_driver) {
 }
 END_TEST
 
+/* An option that means nothing to the backend is refused when the model is loaded. */
+START_TEST(options_of_other_backends) {
+  static const struct {
+    oxla_options options;
+    const char *text;
+  } cases[] = {{{.backend = "gpu:host", .lanes = 4}, "backend gpu:host has no option --lanes"},
+               {{.backend = "gpu:1", .cpu = "host", .lanes = 8}, "backend gpu:1 has no option --lanes"},
+               {{.backend = "gpu:7", .lanes = 8, .fallback = "cpu"}, "backend gpu:7 has no option --lanes"},
+               {{.backend = "ref", .lanes = 1}, "backend ref has no option --lanes"},
+               {{.backend = "ref", .cpu = "native"}, "backend ref has no option --cpu"}};
+  message bytes = affine_model(W, B);
+  for (size_t k = 0; k < sizeof cases / sizeof *cases; k++) {
+    oxla_model *m;
+    oxla_options o = cases[k].options;
+    o.size = sizeof o;
+    refuse(oxla_load_memory(bytes.bytes, bytes.n, &o, &m), OXLA_INVALID_ARGUMENT, cases[k].text);
+    ck_assert_ptr_null(m);
+  }
+}
+END_TEST
+
 /* A model for a named GPU can be compiled and saved where there is none. */
 START_TEST(a_gpu_of_another_machine) {
   void *file;
@@ -193,6 +214,7 @@ int main(void) {
   tcase_add_test(t, loading_tries_the_device);
   tcase_add_test(t, loading_needs_a_driver);
   tcase_add_test(t, a_gpu_of_another_machine);
+  tcase_add_test(t, options_of_other_backends);
   tcase_add_loop_test(t, another_backend_takes_the_place_of_a_gpu, 0, 5);
   tcase_add_test(t, a_gpu_that_works_is_used);
   tcase_add_test(t, without_another_backend);

@@ -189,7 +189,8 @@ def check_options(folder, data):
     same(want, s.run(None, feeds), 0.1)  # operands of 8 bits, through 26 layers
     for wrong in ({"threads": "many"}, {"threads": "-1"}, {"backend": "abacus"}, {"claim": "some"},
                   {"verify": "perhaps"}, {"tune": "loud"}, {"claim": "cost|all"}, {"precision": "coarse"}, {"thread": "1"},
-                  {"lanes": "3"}, {"skip_passes": "inline_composites"}, {"cpu": "abacus"}):
+                  {"lanes": "3"}, {"skip_passes": "inline_composites"}, {"cpu": "abacus"}, {"backend": "gpu:host", "lanes": "4"},
+                  {"backend": "ref", "cpu": "native"}):
         assert refused(m.path, **wrong), f"{wrong} is taken"
 
 

@@ -106,6 +106,34 @@ START_TEST(copies) {
 }
 END_TEST
 
+static bool is_listed(const char *flag, const char *list) {
+  return strstr(list, arena_printf(a, " %s ", flag)) != NULL;
+}
+
+/* States by hand which options a backend refuses.  An option that is ignored would be a promise that is not kept. */
+START_TEST(options_of_backends) {
+  static const struct {
+    const char *backend, *refused;
+  } cases[] = {{"cpu", ""},
+               {"./of_others.so", ""},
+               {"gpu", " --target --own-kernels --features --small --lanes "},
+               {"gpu:3", " --target --own-kernels --features --small --lanes "},
+               {"gpu:host", " --target --own-kernels --features --small --lanes "},
+               {"ref", " --target --own-kernels --cpu --features --small --lanes "}};
+  for (int k = 0; k < N_ROWS; k++) {
+    status s = session_check_taken(&rows[k].options, cases[_i].backend);
+    ck_assert_msg((s != NULL) == is_listed(rows[k].flag, cases[_i].refused), "%s %s", cases[_i].backend, rows[k].flag);
+    if (s) {
+      ck_assert_int_eq(status_get_code(s), STATUS_INVALID_ARGUMENT);
+      ck_assert_str_eq(status_message(s),
+                       arena_printf(a, "backend %s has no option %s", cases[_i].backend, rows[k].flag));
+    }
+    status_free(s);
+  }
+  ck_assert_ptr_null(session_check_taken(&(session_options){0}, cases[_i].backend));
+}
+END_TEST
+
 int main(void) {
   TCase *tests = tcase_create("options");
   tcase_add_checked_fixture(tests, setup, teardown);
@@ -113,5 +141,6 @@ int main(void) {
   tcase_add_test(tests, keys);
   tcase_add_test(tests, texts);
   tcase_add_test(tests, copies);
+  tcase_add_loop_test(tests, options_of_backends, 0, 6);
   return run_suite("options", tests);
 }

@@ -73,9 +73,30 @@ START_TEST(what_cannot_be_launched_is_refused) {
 }
 END_TEST
 
+/* Offsets and sizes are known when a program is bound; those of a damaged file may be anything. */
+static void expect_bound(const char *text, rt_size offset, rt_size steps) {
+  rt_thunk t = {.buffers = &(rt_buffer){.offset = offset}, .n_buffers = 1, .sizes = &steps, .n_sizes = 1};
+  status s = gpu_kernel_bind(&t, NULL);
+  ck_assert_msg(!s == !text, "%s: %s", text ? text : "is bound", s ? status_message(s) : "no error");
+  ck_assert(!s || (status_get_code(s) == STATUS_INVALID_FILE && strstr(status_message(s), text)));
+  status_free(s);
+}
+
+START_TEST(what_cannot_be_bound_is_refused) {
+  const rt_size most = INT64_MAX / RT_BLOCK_MOST_THREADS;
+  expect_bound(NULL, 128, 0);
+  expect_bound(NULL, 0, most);
+  expect_bound("a buffer is misaligned", 16, 1);
+  expect_bound("a buffer is misaligned", 96, 1);
+  expect_bound("negative or too large", 64, -1);
+  expect_bound("negative or too large", 64, most + 1);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("kernel");
   tcase_add_test(t, another_abi_is_refused);
   tcase_add_test(t, what_cannot_be_launched_is_refused);
+  tcase_add_test(t, what_cannot_be_bound_is_refused);
   return run_suite("kernel", t);
 }

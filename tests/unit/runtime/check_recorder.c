@@ -7,6 +7,7 @@
 
 #include "backend_ref/target.h"
 #include "runtime/exec/binding.h"
+#include "runtime/exec/recorder.h"
 #include "runtime/host/emulated_device.h"
 #include "tests/suite.h"
 #include "tests/unit/hlo/hlo_case.h"
@@ -192,6 +193,39 @@ START_TEST(arrays_that_move) {
 }
 END_TEST
 
+/* Returns whether a run has the recordings of runs with the addresses places[0] to places[4]: of the arena, of two
+ * parameters and of two results.  Address number `other` is another one, none if it is -1. */
+static bool finds_the_same(int other) {
+  static char places[6];
+  rt_recordings *all;
+  const rt_program p = {.n_params = 2, .n_results = 2};
+  const rt_binding b = {.program = &p, .number = 7};
+  struct rt_recorder *found[2];
+  ASSERT_OK(rt_recordings_create(&device, &all));
+  for (int k = 0; k < 2; k++) {
+    const void *at[5];
+    for (int j = 0; j < 5; j++) {
+      at[j] = &places[k && j == other ? 5 : j];
+    }
+    void *results[] = {(void *)(uintptr_t)at[3], (void *)(uintptr_t)at[4]};
+    rt_run r = {.arena = (void *)(uintptr_t)at[0], .params = at + 1, .results = results};
+    ASSERT_OK(rt_recordings_find(all, &b, &r));
+    ASSERT_OK(rt_recordings_find(all, &b, &r)); /* the first run with a set of addresses has no recordings */
+    found[k] = r.recorder;
+  }
+  rt_recordings_destroy(all);
+  ck_assert(found[0] && found[1]);
+  return found[0] == found[1];
+}
+
+START_TEST(each_address_counts) {
+  ck_assert(finds_the_same(-1));
+  for (int other = 0; other < 5; other++) {
+    ck_assert_msg(!finds_the_same(other), "address %d may be another one", other);
+  }
+}
+END_TEST
+
 static void *turn_often(void *data) {
   for (int k = 0; k < 20; k++) {
     turn(data, 7, 3, (float)k);
@@ -302,6 +336,7 @@ int main(void) {
   tcase_add_test(t, recordings_are_of_one_binding);
   tcase_add_test(t, bindings_that_are_gone);
   tcase_add_test(t, arrays_that_move);
+  tcase_add_test(t, each_address_counts);
   tcase_add_test(t, threads_have_recordings_of_their_own);
   tcase_add_test(t, steps_of_loops_are_replayed);
   tcase_add_test(t, counted_loops_are_recorded);

@@ -93,9 +93,10 @@ bool gpu_copies_left(const gpu_copies *c, uint32_t *thread) {
 
 /* --- copies --- */
 
-static bool is_copy(const gpu_copies *c, const char *to, int32_t bytes, int32_t live) {
+static bool is_copy(const gpu_copies *c, const char *to, const void *from, int32_t bytes, int32_t live) {
   bool sized = (bytes == 4 || bytes == 8 || bytes == 16) && live >= 0 && live <= bytes;
-  return sized && is_shared(c, to) && is_shared(c, to + bytes - 1) && (to - c->shared) % bytes == 0;
+  return sized && (uintptr_t)from % (uintptr_t)bytes == 0 && is_shared(c, to) && is_shared(c, to + bytes - 1) &&
+         (to - c->shared) % bytes == 0;
 }
 
 static bool make_room(queue *q) {
@@ -118,7 +119,7 @@ gpu_copy_result gpu_copies_begin(gpu_copies *c, uint32_t thread, void *to, const
                                  int32_t live) {
   queue *q = &c->queues[thread];
   uint32_t other;
-  if (!is_copy(c, to, bytes, live)) {
+  if (!is_copy(c, to, from, bytes, live)) {
     return GPU_COPY_OUTSIDE;
   }
   if (gpu_copies_pending(c, to, bytes, &other)) {

@@ -20,8 +20,8 @@ void gpu_copies_destroy(gpu_copies *c); /* NULL is allowed */
 
 typedef enum gpu_copy_result {
   GPU_COPY_BEGUN,
-  GPU_COPY_OUTSIDE, /* wrong arguments: the size must be 4, 8 or 16 bytes, `live` at most the size, and the destination
-                       in shared memory, at a multiple of the size */
+  GPU_COPY_OUTSIDE, /* wrong arguments: the size must be 4, 8 or 16 bytes, `live` at most the size, both addresses
+                       multiples of the size, and the destination in shared memory */
   GPU_COPY_TWICE,   /* another copy to the same place is under way */
   GPU_COPY_NO_MEMORY
 } gpu_copy_result;

@@ -68,7 +68,7 @@ static void begin_copy(rt_block_thread *thread, void *to, const void *from, int3
   switch (b->copies ? gpu_copies_begin(b->copies, self, to, from, bytes, live) : GPU_COPY_NO_MEMORY) {
     case GPU_COPY_BEGUN: break;
     case GPU_COPY_OUTSIDE:
-      set_fault(b, (copy_fault){"copies to where it may not; the copy is that of", self, self, to});
+      set_fault(b, (copy_fault){"copies from or to where it may not; the copy is that of", self, self, to});
       break;
     case GPU_COPY_TWICE: check_copies(b, self, to, bytes); break;
     case GPU_COPY_NO_MEMORY: out_of_memory();

@@ -21,6 +21,7 @@ typedef enum fault {
   NO_COMMIT,        /* the copies are in no group that is waited for in time */
   NO_LAST_WAIT,     /* threads end while copies are under way */
   MISPLACED,        /* a copy is not to a multiple of its size */
+  MISREAD,          /* a copy is not from a multiple of its size, where a GPU would stop */
   N_FAULTS
 } fault;
 
@@ -57,6 +58,7 @@ static void begin_step(kernel *k, int64_t step) {
     LLVMValueRef live = LLVMBuildTrunc(ir->builder, emit_times(ir, left, 4), ir->i32, "");
     LLVMValueRef to = place_of(k, k->thread, step);
     to = k->fault == MISPLACED && step == 2 ? emit_add(ir, to, emit_i64(ir, 1)) : to;
+    first = k->fault == MISREAD && step == 2 ? emit_add(ir, first, emit_i64(ir, 1)) : first;
     emit_copy_begin(&k->w, element_of(k, k->shared, to),
                     element_of(k, k->w.e.inputs[0].base, emit_add(ir, k->row, first)), (unsigned)k->words * 4, live);
   }
@@ -199,7 +201,8 @@ START_TEST(faults_are_told) {
       [STAGE_TOO_FEW] = "data race in kernel sums, block 0",
       [NO_COMMIT] = "accesses memory to which a copy is under way of thread",
       [NO_LAST_WAIT] = "block 0: thread 0 ends and has not waited for its copies",
-      [MISPLACED] = "copies to where it may not; the copy is that of thread",
+      [MISPLACED] = "copies from or to where it may not; the copy is that of thread",
+      [MISREAD] = "copies from or to where it may not; the copy is that of thread",
   };
   emit_kernel_info info;
   rt_block_fn *fn = compile(4, (fault)_i, true, &info);

@@ -676,6 +676,7 @@ tests_files = \
 	tests/fuzz/check_peers.py \
 	tests/fuzz/errors.py \
 	tests/fuzz/faults/__init__.py \
+	tests/fuzz/faults/gpu.py \
 	tests/fuzz/faults/kernels.py \
 	tests/fuzz/faults/mends.py \
 	tests/fuzz/faults/passes.py \

@@ -33,7 +33,7 @@ from fuzz import build_any  # noqa: E402
 from models import is_refused_wrongly  # noqa: E402
 from workers import Worker, in_child, wait_for  # noqa: E402
 
-KINDS = ("passes", "kernels", "plans", "sizes", "mends")
+KINDS = ("passes", "kernels", "plans", "sizes", "mends", "gpu")
 ROUND = 40  # the graphs that a process runs before it learns which faults other processes have found
 
 
@@ -115,7 +115,7 @@ class Hunt:
                 say(("wrong", number, str(wrong)) if wrong else ("done", number, None))
                 continue
             reached = self.switches.reached(self.left)
-            unseen = (faults.SAVED, faults.THREADS, faults.SAVED_SIZES)
+            unseen = (faults.SAVED, faults.THREADS, faults.SAVED_SIZES, faults.GPU)
             for f in [f for f in self.left if f in reached or f.runs in unseen]:
                 if needs_sizes(f) != bool(graph.places):
                     continue

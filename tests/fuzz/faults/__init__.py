@@ -16,6 +16,7 @@ Fault = collections.namedtuple("Fault", "name breaks edits runs")
 CPU = ({"backend": "cpu"},)
 SAVED, ALGORITHMS = ("saved",), ({"backend": "cpu"}, "algorithms")
 THREADS = ({"threads": 3}, {"threads": 8})
+GPU = ({"backend": "gpu:host"},)
 SIZES, SAVED_SIZES = ("sizes",), ("saved-sizes",)  # graphs at several sizes (general.py)
 # The switches are bytes in the memory of the process that hunts, whose address is in the environment variable PLANTED.  Bit 2 says
 # whether the fault is on, bit 1 whether its place in the code was reached.

@@ -1,0 +1,73 @@
+"""faults/gpu.py: faults in kernels for blocks of threads, in how they are launched, and in recordings of launches."""
+
+from faults import GPU, fault
+
+GEOMETRY, TEAM, SCAN = "emit/blocks/tile_geometry.c", "emit/kernel/team.c", "emit/kernel/scan.c"
+SORT, SCATTER, BLOCK = "emit/blocks/block_sort.c", "emit/kernel/block_scatter.c", "emit/kernel/block.c"
+
+FAULTS = [
+    fault(
+        "gpu-row-tail",
+        "a tile stores a row behind the last one",
+        (GEOMETRY, "emit_icmp(x->w, «LLVMIntSLT», row, emit_size(x, g->rows.total))", "LLVMIntSLE"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-column-tail",
+        "a tile stores a column behind the last one, which is the first one of the next row",
+        (GEOMETRY, "emit_icmp(x->w, «LLVMIntSLT», column, emit_size(x, g->columns.total))", "LLVMIntSLE"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-grid-of-columns",
+        "the last columns of a reduction have no block",
+        (
+            TEAM,
+            "extents[1] = dim_ceildiv(w->e.x.sizes->table, s.total, EMIT_WARP);",
+            "extents[1] = dim_max(w->e.x.sizes->table, 1, dim_floordiv(w->e.x.sizes->table, s.total, EMIT_WARP));",
+        ),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-lanes",
+        "half of the lanes of a warp are not combined",
+        (TEAM, "int half = «n / 2»; half >= 1", "n > 2 ? n / 4 : n / 2"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-blocks",
+        "the last elements have no block",
+        ("backend_gpu/runtime/kernel.c", ".blocks = «(all - 1) / threads + 1»", "all < threads ? 1 : all / threads"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-scan-lane",
+        "a lane of a scan leaves out the first value",
+        (SCAN, "emit_icmp(ir, «LLVMIntSGE», lane, emit_i64(ir, by))", "LLVMIntSGT"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-scan-identity",
+        "the first warp of a scan begins with the sum of itself",
+        (SCAN, "select_all(ir, s->n, emit_icmp(ir, LLVMIntSGT, warp, zero), earlier, s->identity);", "(void)zero;"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-sort-end",
+        "a sort exchanges an item with what lies behind the last one",
+        (SORT, "emit_icmp(ir, «LLVMIntSLT», y, m)", "LLVMIntSLE"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-scatter-twice",
+        "threads without an update of their own apply the last one again",
+        (SCATTER, 'is_own = LLVMBuildAnd(b, is_own, exists, "");', "(void)exists;"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-step-behind-the-end",
+        "threads behind the last step compute one, too",
+        (BLOCK, 'w->end = emit_intrinsic2(ir, "llvm.smin", next, LLVMGetParam(ir->function, EMIT_STEPS));', "w->end = next;"),
+        runs=GPU,
+    ),
+]

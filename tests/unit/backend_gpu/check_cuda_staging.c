@@ -94,8 +94,7 @@ START_TEST(copies_are_done_in_their_order) {
 }
 END_TEST
 
-/* Arrays that move by less than their own length, up and down.  The driver takes no copy that overlaps itself, and
- * notices memory that is freed before a copy has used it. */
+/* Arrays that move by less than their own length, up and down.  The driver takes no copy that overlaps itself. */
 START_TEST(overlapping_copies_on_the_device) {
   enum { N = 1000000 };
   static const int moves[] = {64, -64, N - 1, 1 - N};

@@ -71,7 +71,8 @@ static const char *const update_texts[] = {
     "(%x: f32[n+m,m+1], %u: f32[n,m], %i: s64[2]) {\n%y = dynamic-update-slice(%x, %u, %i) : f32[n+m,m+1]\n%w = "
     "negate(%y) : f32[n+m,m+1]\nreturn %w\n}",
     "(%x: f32[30,24], %u: f32[n,m], %i: s64[2]) {\n%y = dynamic-update-slice(%x, %u, %i) : f32[30,24]\nreturn %y\n}",
-    /* rows, elements and windows; indices may be outside of the array and may occur several times */
+    /* rows, also of more columns than a block has, elements and windows; indices may be outside of the array and may
+       occur several times */
     "(%x: f32[n,m], %i: s64[b,1], %u: f32[b,m]) {\n%y = scatter(%x, %i, %u) {offset_dims=[1], "
     "collapsed_dims=[0], " UPDATE("[0]", "1", "replace") "} : f32[n,m]\nreturn %y\n}",
     "(%x: f32[n,m], %i: s64[b,1], %u: f32[b,m]) {\n%y = scatter(%x, %i, %u) {offset_dims=[1], "
@@ -83,6 +84,8 @@ static const char *const update_texts[] = {
     "(%x: f32[n,24], %i: s64[b,1], %u: f32[b,24]) {\n%w = negate(%x) : f32[n,24]\n%v = negate(%u) : f32[b,24]\n%y = "
     "scatter(%w, %i, %v) {offset_dims=[1], collapsed_dims=[0], " UPDATE("[0]", "1",
                                                                         "replace") "} : f32[n,24]\nreturn %y\n}",
+    "(%x: f32[n,m+1500], %i: s64[b,1], %u: f32[b,m+1500], %z: f32[m]) {\n%y = scatter(%x, %i, %u) {offset_dims=[1], "
+    "collapsed_dims=[0], " UPDATE("[0]", "1", "replace") "} : f32[n,m+1500]\nreturn %y\n}",
     "(%x: s64[n,m], %i: s64[n,b,1], %u: s64[n,b]) {\n%y = scatter(%x, %i, %u) {offset_dims=[], collapsed_dims=[1], "
     "operand_batch=[0], indices_batch=[0], index_map=[1], index_vector_dim=2, reducer=add} : s64[n,m]\nreturn %y\n}",
 };

@@ -81,7 +81,8 @@ START_TEST(dots) {
 END_TEST
 
 /* Factors that are copied asynchronously, along rows or columns, along the dimension of the sums, or along both; sums
- * that are shorter than a stage; and more stages than shared memory has room for. */
+ * that are shorter than a stage; more stages than shared memory has room for; and lines that begin at no multiples of
+ * a copy's size. */
 START_TEST(copied_factors) {
   sizes_cases c = {0};
   tile = (size_t)_i;
@@ -91,6 +92,8 @@ START_TEST(copied_factors) {
   add(&c, F16, DOT("f16", "[m,3,8]", "[n,3,8]", "[m,n]", "[1,2]", "[1,2]", "[]"));
   add(&c, F16, DOT("f16", "[m,8,16]", "[16,8,24]", "[m,24]", "[1,2]", "[1,0]", "[]"));
   add(&c, F16, DOT("f16", "[200,5,16]", "[200,n]", "[5,16,n]", "[0]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,20]", "[20,44]", "[m,44]", "[1]", "[0]", "[]"));
+  add(&c, F16, DOT("f16", "[m,84]", "[n,84]", "[m,n]", "[1]", "[1]", "[]"));
   add(&c, EXACT, DOT_OF("s8", "[m,208]", "u8", "[n,208]", "s32", "[m,n]", "[1]", "[1]", "[]"));
   add(&c, F16,
       CONVOLUTION("[n,16,h,w]", "[9,16,3,3]", "[n,9,h,w]",

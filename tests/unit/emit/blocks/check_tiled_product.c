@@ -111,8 +111,9 @@ END_TEST
 static const int tiles_of_copies[] = {0, 4, 5, 7};
 enum { TILES_OF_COPIES = sizeof tiles_of_copies / sizeof *tiles_of_copies };
 
-/* Neighbouring factors of a side are those of rows or columns, or of sums; in the last case those of one side are not
- * copied.  There are fewer sums than a stage has, as many, and many more; and rows and columns beyond the end. */
+/* Neighbouring factors of a side are those of rows or columns, or of sums; in some cases those of a side are not
+ * copied, also since its lines begin at no multiples of a copy's size.  There are fewer sums than a stage has, as many,
+ * and many more; and rows and columns beyond the end. */
 START_TEST(copies) {
   sizes_cases c = {0};
   tile = (size_t)tiles_of_copies[_i];
@@ -123,6 +124,8 @@ START_TEST(copies) {
   add(&c, F32, DOT("f32", "[2,m,3,12]", "[12,3,8]", "[2,m,8]", "[2,3]", "[1,0]", "[]"));
   add(&c, EXACT, DOT("s32", "[m,60]", "[60,28]", "[m,28]", "[1]", "[0]", "[]"));
   add(&c, F32, DOT("f32", "[100,m]", "[n,100]", "[m,n]", "[0]", "[1]", "[]"));
+  add(&c, F32, DOT("f32", "[m,8]", "[8,38]", "[m,38]", "[1]", "[0]", "[]"));
+  add(&c, F32, DOT("f32", "[m,50]", "[n,50]", "[m,n]", "[1]", "[1]", "[]"));
   add(&c, F32, DOT("f32", "[3,m,2,32]", "[3,n,2,32]", "[3,2,m,n]", "[3]", "[3]", "[0,2]"));
   sizes_check_blocks(&c, 3);
 }

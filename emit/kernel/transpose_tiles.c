@@ -13,7 +13,12 @@
 #include "emit/element/loop_plan.h"
 #include "hlo/analysis/row_space.h"
 
-enum { LEAST = 4, MOST = 16, FEW = 4 };
+enum {
+  LEAST = 4,
+  MOST = 16,       /* the side of the largest square, whose columns should fit in the registers */
+  MOST_LANES = 32, /* the most elements of a vector, in kernels of few columns */
+  FEW = 4
+};
 
 typedef struct tiles {
   emit_transposes t; /* the transposes; if `few`, the only entry of t.of is the operation that interleaves columns */
@@ -204,11 +209,11 @@ static bool has_columns(emit_transposes *t, const hlo_instr *i) {
   }
 }
 
-/* Returns the largest side of a square that fits along a dimension of n elements, for the likely size if n is not a
- * constant. */
-static int widest(const emit_writer *w, dim n) {
+/* Returns the largest side of a square, at most `most`, that fits along a dimension of n elements, for the likely size
+ * if n is not a constant. */
+static int widest(const emit_writer *w, dim n, int most) {
   double likely = emit_likely_size(w->e.x.sizes->table, n);
-  int side = w->e.wide < MOST ? w->e.wide : MOST;
+  int side = w->e.wide < most ? w->e.wide : most;
   while (side > likely) {
     side /= 2;
   }
@@ -229,7 +234,7 @@ static bool find_few(emit_writer *w, tiles *out) {
   }
   t->n = 1;
   t->of[0] = v.def;
-  out->side = widest(w, t->dims[t->column]);
+  out->side = widest(w, t->dims[t->column], MOST_LANES);
   return out->side >= LEAST;
 }
 
@@ -253,7 +258,8 @@ static bool find(emit_writer *w, tiles *out) {
     return false;
   }
   dim rows = t->dims[t->column], columns = t->dims[t->rank - 1];
-  int of_rows = widest(w, rows), of_columns = widest(w, columns), side = of_rows < of_columns ? of_rows : of_columns;
+  int of_rows = widest(w, rows, MOST), of_columns = widest(w, columns, MOST),
+      side = of_rows < of_columns ? of_rows : of_columns;
   out->side = side;
   for (uint32_t k = 0; k < w->n_results;
        /* The last square may overlap the one before and compute its elements again, so no operand may be overwritten.
@@ -337,7 +343,7 @@ static void square(const tiles *t, const emit_index *at) {
 static LLVMValueRef interleaved(const emit_ir *w, int n, int side, const LLVMValueRef *v, int k) {
   LLVMValueRef all = v[0];
   for (int j = 1; j < n; j++) {
-    int from[MOST];
+    int from[MOST_LANES];
     for (int lane = 0; lane < side; lane++) {
       int at = k * side + lane, column = at % n, row = at / n;
       from[lane] = column == j ? side + row : j == 1 ? row : lane;

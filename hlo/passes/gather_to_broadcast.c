@@ -43,23 +43,72 @@ static int64_t times_of(dim_table *t, hlo_value indices, dim n) {
   return times >= 2 && dim_happens_equal(t, dim_mul(t, n, times), hlo_shape(indices)->dims[0]) ? times : 0;
 }
 
-/* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions. */
-static bool repeat(hlo_builder *b, hlo_instr *i) {
-  const shape *x = hlo_shape(i->operands[0]);
-  int64_t dimension, times, apart[SHAPE_MAX_RANK] = {0}, from[SHAPE_MAX_RANK] = {0};
-  if (x->rank == SHAPE_MAX_RANK || !hlo_is_take(i, &dimension) ||
-      (times = times_of(i->parent->module->dims, i->operands[1], x->dims[dimension])) == 0) {
-    return false;
+/* An array as a broadcast of `source`, whose neighbouring dimensions the array merges.  That may be no broadcast at
+ * all.
+ */
+typedef struct stretched {
+  hlo_value source;
+  shape s;                      /* the shape of the broadcast */
+  int64_t from[SHAPE_MAX_RANK]; /* the dimensions of s that are those of `source` */
+  int end[SHAPE_MAX_RANK];      /* the dimensions of s before number end[d] are those that the array's dimensions 0 to d
+                                   consist of */
+} stretched;
+
+/* Sets out->end for an array of shape s.  Returns false if the array does not merge neighbouring dimensions of out->s.
+ */
+static bool find_ends(dim_table *t, const shape *s, stretched *out) {
+  int next = 0;
+  for (int d = 0; d < s->rank; d++) {
+    dim n = 1;
+    while (n != s->dims[d] && next < out->s.rank) {
+      n = dim_mul(t, n, out->s.dims[next++]);
+    }
+    if (n != s->dims[d]) {
+      return false;
+    }
+    out->end[d] = next;
   }
-  for (int d = 0, to = 0; d < x->rank; d++, to++) {
-    from[d] = to;
-    apart[to] = x->dims[d];
-    if (d == dimension) {
-      apart[++to] = times;
+  return next == out->s.rank;
+}
+
+static void find_stretched(hlo_value x, stretched *out) {
+  dim_table *t = x.def->parent->module->dims;
+  const hlo_instr *b = x.def->op == HLO_RESHAPE ? x.def->operands[0].def : NULL;
+  if (b && b->op == HLO_BROADCAST) {
+    *out = (stretched){.source = b->operands[0], .s = b->shapes[0]};
+    memcpy(out->from, hlo_ints(b, HLO_ATTR_DIMENSIONS), (size_t)hlo_rank(b->operands[0]) * sizeof *out->from);
+    if (find_ends(t, hlo_shape(x), out)) {
+      return;
     }
   }
-  hlo_value stretched = hlo_broadcast(b, i->operands[0], shape_make((dtype)x->type, x->rank + 1, apart), from);
-  return hlo_becomes(i, hlo_reshape(b, stretched, i->shapes[0].rank, i->shapes[0].dims));
+  *out = (stretched){.source = x, .s = *hlo_shape(x)};
+  for (int d = 0; d < out->s.rank; d++) {
+    out->from[d] = d;
+    out->end[d] = d + 1;
+  }
+}
+
+/* Broadcasts x[..., n, ...] to [..., n, times, ...], and merges the two dimensions.  If x was made in this way itself,
+ * as when an image is resized along both dimensions, one broadcast repeats along both, so that x need not be written.
+ */
+static bool repeat(hlo_builder *b, hlo_instr *i) {
+  int64_t dimension, times;
+  stretched x;
+  if (!hlo_is_take(i, &dimension) ||
+      (times = times_of(i->parent->module->dims, i->operands[1], hlo_shape(i->operands[0])->dims[dimension])) == 0) {
+    return false;
+  }
+  find_stretched(i->operands[0], &x);
+  if (x.s.rank == SHAPE_MAX_RANK) {
+    return false;
+  }
+  int at = x.end[dimension];
+  memmove(x.s.dims + at + 1, x.s.dims + at, (size_t)(x.s.rank++ - at) * sizeof *x.s.dims);
+  x.s.dims[at] = times;
+  for (int d = 0; d < hlo_rank(x.source); d++) {
+    x.from[d] += x.from[d] >= at;
+  }
+  return hlo_becomes(i, hlo_reshape(b, hlo_broadcast(b, x.source, x.s, x.from), i->shapes[0].rank, i->shapes[0].dims));
 }
 
 /* --- repeated matrices --- */

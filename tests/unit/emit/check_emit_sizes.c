@@ -73,6 +73,8 @@ static const char *const movement_texts[] = {
     "u8[b,n,m,4]\nreturn %t\n}",
     "(%x: f32[b,n,m]) {\n%y = broadcast(%x) {dimensions=[0,1,2]} : f32[b,n,m,2]\n%r = reshape(%y) : "
     "f32[b,n,2*m]\nreturn %r\n}",
+    "(%x: u8[b,n,m]) {\n%y = broadcast(%x) {dimensions=[0,1,3]} : u8[b,n,2,m,2]\n%r = reshape(%y) : "
+    "u8[b,2*n,2*m]\nreturn %r\n}",
     "(%x: f32[n,m,1], %y: f32[n,m,1]) {\n%c = concatenate(%x, %y) {dimension=2} : f32[n,m,2]\nreturn %c\n}",
     "(%x: f32[n,m], %v: f32[m]) {\n%c = broadcast(%v) {dimensions=[1]} : f32[n,m]\n%y = add(%x, %c) : f32[n,m]\n%z "
     "= broadcast(%y) {dimensions=[0,1]} : f32[n,m,3]\nreturn %z\n}",

@@ -74,6 +74,11 @@ static const char *const movement_texts[] = {
     "f32[3,64,2](%x: f32[3,48], %y: f32[3,80]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[3,128]\n%r = "
     "reshape(%c) : "
     "f32[3,2,64]\n%t = transpose(%r) {permutation=[0, 2, 1]} : f32[3,64,2]\nreturn %t\n}",
+    /* bytes, whose vectors have more lanes than a square has columns: repeated along both dimensions, and channels last
+     */
+    "u8[6,82](%x: u8[3,41]) {\n%b = broadcast(%x) {dimensions=[0, 2]} : u8[3,2,41,2]\n%r = reshape(%b) : "
+    "u8[6,82]\nreturn %r\n}",
+    "u8[70,3](%x: u8[3,70]) {\n%t = transpose(%x) {permutation=[1, 0]} : u8[70,3]\nreturn %t\n}",
     "s64[5,40]() {\n%y = iota() {dimension=1} : s64[5,40]\nreturn %y\n}",
     "f32[5,40]() {\n%y = iota() {dimension=0} : f32[5,40]\nreturn %y\n}",
     "u4[40]() {\n%y = iota() {dimension=0} : u4[40]\nreturn %y\n}",

@@ -29,9 +29,10 @@ DEFINE_OUTSIDE(uint16_t, uint64_t)
 DEFINE_OUTSIDE(uint32_t, uint64_t)
 DEFINE_OUTSIDE(uint64_t, uint64_t)
 
-/* Eight numbers of 64 bits at any address of such a number. */
-typedef uint64_t eight __attribute__((vector_size(64), aligned(8), may_alias));
-enum { EIGHT = 8 };
+/* A register of numbers of 64 bits, at any address of such a number.  All processors for which compilers write vectors
+ * have registers of 16 bytes.  Larger vectors would be kept in memory where registers have no more. */
+typedef uint64_t pair __attribute__((vector_size(16), aligned(8), may_alias));
+enum { PAIR = 2, PAIRS = 4 };
 #define BIG ((int64_t)1 << 62)
 
 /* Returns true if one of the elements [begin, end) is outside of [low, high), where -2^62 <= low <= 0 <= high <=
@@ -40,16 +41,17 @@ enum { EIGHT = 8 };
  * is too large the second, and neither wraps around then. */
 static bool i64_outside(const void *data, int64_t begin, int64_t end, int64_t low, int64_t high) {
   const uint64_t *x = data, first = (uint64_t)low, last = (uint64_t)high - 1;
-  eight signs = {0};
+  pair a = {0}, b = {0};
   int64_t k = begin;
-  for (; end - k >= EIGHT; k += EIGHT) {
-    eight v = *(const eight *)(x + k);
-    signs |= (v - first) | (last - v);
+  for (; end - k >= PAIR * PAIRS; k += PAIR * PAIRS) {
+    const pair *v = (const pair *)(x + k);
+    a |= (v[0] - first) | (last - v[0]);
+    b |= (v[1] - first) | (last - v[1]);
+    a |= (v[2] - first) | (last - v[2]);
+    b |= (v[3] - first) | (last - v[3]);
   }
-  uint64_t sign = 0;
-  for (int j = 0; j < EIGHT; j++) {
-    sign |= signs[j];
-  }
+  a |= b;
+  uint64_t sign = a[0] | a[1];
   for (; k < end; k++) {
     sign |= (x[k] - first) | (last - x[k]);
   }

@@ -21,7 +21,7 @@ START_TEST(indices) {
   dtype t = types[_i];
   int64_t low = dtype_is_signed(t) ? -5 : 0, high = 5;
   bounds b = {"x", 1, &high, dtype_is_signed(t)};
-  for (int64_t at = 0; at < N; at += 33) {
+  for (int64_t at = 0; at < N; at++) {
     for (int64_t k = 0; k < N; k++) {
       put(t, k, k % 5);
     }

@@ -389,6 +389,7 @@ hlo_tests = \
 	tests/hlo/transpose_sinking/sink.hlo \
 	tests/hlo/transposed_convolution/groups.hlo \
 	tests/hlo/transposed_convolution/phases.hlo \
+	tests/hlo/transposed_convolution/split.hlo \
 	tests/hlo/transposed_convolution/symbols.hlo
 tests_files = \
 	tests/README \
@@ -942,6 +943,7 @@ tests_files = \
 	tests/hlo/transpose_sinking/sink.expected \
 	tests/hlo/transposed_convolution/groups.expected \
 	tests/hlo/transposed_convolution/phases.expected \
+	tests/hlo/transposed_convolution/split.expected \
 	tests/hlo/transposed_convolution/symbols.expected \
 	tests/hostile/hostile_more.py \
 	tests/hostile/hostile_sequences.py \

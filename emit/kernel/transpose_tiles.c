@@ -102,9 +102,9 @@ static bool takes_rows(const hlo_instr *i) {
   return n && hlo_ints(i, HLO_ATTR_OFFSET_DIMS)[n - 1] == s->rank - 1 && s->dims[s->rank - 1] != 1;
 }
 
-/* Returns true if the kernel has only elementwise operations, transposes, reshapes, broadcasts, copies, slices, and a
- * few gathers of rows.  Others may need a loop for one element, whose code would be written once for each row of a
- * square. */
+/* Returns true if the kernel has only elementwise operations, transposes, reshapes, broadcasts, copies, slices, a few
+ * gathers of rows, and concatenations whose operands are found by a table.  Others may need a loop for one element,
+ * whose code would be written once for each row of a square. */
 static bool is_simple(const emit_writer *w) {
   enum { MOST_GATHERED = 4 };
   int gathered = 0;
@@ -113,7 +113,8 @@ static bool is_simple(const emit_writer *w) {
     if (i->op == HLO_GATHER && takes_rows(i) && gathered < MOST_GATHERED) {
       gathered++;
     } else if (kind != HLO_ELEMENTWISE && kind != HLO_STRUCTURE && i->op != HLO_TRANSPOSE && i->op != HLO_RESHAPE &&
-               i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE) {
+               i->op != HLO_BROADCAST && i->op != HLO_COPY && i->op != HLO_SLICE &&
+               !(i->op == HLO_CONCAT && emit_concat_unit(&w->e, i))) {
       return false;
     }
   }

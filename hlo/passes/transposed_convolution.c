@@ -9,6 +9,11 @@
  * products of infinities with zeros.  Breaks: nothing.  It applies only without strides and dilation of the kernel,
  * and if the kernel does not get too many zeros.
  *
+ * The kernels of the phases may have different numbers of elements, so that some elements of v are zeros of no use.  If
+ * v has at most two elements along each dimension, as for a kernel of 3 and a distance of 2, there is one convolution
+ * for each phase instead, without such zeros, and the channels of their results are concatenated.  Larger kernels stay
+ * one convolution, since Winograd's algorithm saves more than that.
+ *
  * Along one dimension, y[o] = sum over t of w[t] * x[(o + t - low) / s], for those t for which the index is an integer.
  * With o = s*u + p this is the sum over m of v[p][m] * x[u + m + first] with v[p][m] = w[s*(m + first) + low - p],
  * where w is 0 outside of its elements: an ordinary convolution for each of the s phases p.  v is w with zeros at both
@@ -28,16 +33,23 @@ typedef struct axis {
 
 static int64_t floor_mod(int64_t a, int64_t b) { return (a % b + b) % b; }
 
+/* Returns how many elements of w phase p reads, and sets *at to the least m + first of the formula above, if there are
+ * any. */
+static int64_t phase_taps(const axis *x, int64_t p, int64_t *at) {
+  int64_t tap = floor_mod(x->low - p, x->s); /* the first element of w that the phase reads */
+  *at = (p + tap - x->low) / x->s;           /* the division is exact */
+  return tap < x->k ? (x->k - tap + x->s - 1) / x->s : 0;
+}
+
 /* Computes the other members from s, k, low, in and out.  Returns false if the padding would not be a
  * constant. */
 static bool find_taps(dim_table *t, axis *x) {
   int64_t first = 0, end = 0;
   for (int64_t p = 0; p < x->s; p++) {
-    int64_t tap = floor_mod(x->low - p, x->s); /* the first element of w that phase p reads */
-    if (tap < x->k) {
-      int64_t at = (p + tap - x->low) / x->s; /* the division is exact */
+    int64_t at, n = phase_taps(x, p, &at);
+    if (n) {
       first = at < first ? at : first;
-      end = max_i64(end, at + (x->k - tap + x->s - 1) / x->s);
+      end = max_i64(end, at + n);
     }
   }
   x->first = first;
@@ -141,21 +153,112 @@ static hlo_value place_phases(hlo_builder *b, hlo_value y, const hlo_instr *i, c
   return hlo_slice(b, hlo_reshape(b, y, n + 2, merged), starts, limits, NULL);
 }
 
-static bool spread_to_phases(hlo_builder *b, hlo_instr *i) {
-  axis axes[SHAPE_MAX_RANK];
-  int n = i->shapes[0].rank - 2;
-  int64_t ones[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
-  if (!applies(i) || !read_axes(i, axes, n)) {
+/* --- a convolution for each phase --- */
+
+/* The part of the new kernel that a phase needs, and the padding of its convolution. */
+typedef struct phase {
+  int64_t from[SHAPE_MAX_RANK], to[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
+} phase;
+
+static int64_t count_phases(const axis *axes, int n) {
+  int64_t phases = 1;
+  for (int d = 0; d < n; d++) {
+    phases *= axes[d].s;
+  }
+  return phases;
+}
+
+/* Describes phase number k in the order in which the new kernel has their channels.  Returns false if it has nothing to
+ * add, or would need an operand that is cut. */
+static bool find_phase(const axis *axes, int n, int64_t k, phase *out) {
+  bool fine = true;
+  for (int d = n - 1; d >= 0; d--) {
+    const axis *a = &axes[d];
+    int64_t at, taps = phase_taps(a, k % a->s, &at);
+    out->from[d] = at - a->first;
+    out->to[d] = out->from[d] + taps;
+    out->low[d] = -at;
+    out->high[d] = a->new_high - (a->taps - out->to[d]);
+    fine = fine && taps && out->low[d] >= 0 && out->high[d] >= 0;
+    k /= a->s;
+  }
+  return fine;
+}
+
+/* Returns true if a convolution for each phase multiplies much less than one for all, whose kernel is too small for
+ * Winograd's algorithm.  Their channels must be whole vectors, since phases with a rest would take more vectors than
+ * all channels together, and the phases would be joined element by element. */
+static bool splits(const hlo_instr *i, const axis *axes, int n) {
+  enum { MOST_TAPS = 2, MOST_PHASES = 8, LANES = 16 };
+  int64_t phases = count_phases(axes, n);
+  double one = (double)phases, each = 0;
+  if (has_groups(i) || phases > MOST_PHASES || i->shapes[0].dims[n + 1] % LANES != 0) {
     return false;
   }
+  for (int d = 0; d < n; d++) {
+    one *= (double)axes[d].taps;
+    if (axes[d].taps > MOST_TAPS) {
+      return false;
+    }
+  }
+  for (int64_t k = 0; k < phases; k++) {
+    phase p;
+    double taps = 1;
+    if (!find_phase(axes, n, k, &p)) {
+      return false;
+    }
+    for (int d = 0; d < n; d++) {
+      taps *= (double)(p.to[d] - p.from[d]);
+    }
+    each += taps;
+  }
+  return each < 0.8 * one;
+}
+
+/* Returns the convolution of phase number k with its part of the new kernel w. */
+static hlo_value convolve_phase(hlo_builder *b, const hlo_instr *i, hlo_value w, const axis *axes, int n, int64_t k) {
+  int64_t channels = i->shapes[0].dims[n + 1], ones[SHAPE_MAX_RANK];
+  dim starts[SHAPE_MAX_RANK] = {k * channels}, limits[SHAPE_MAX_RANK] = {(k + 1) * channels, hlo_shape(w)->dims[1]};
+  phase p;
+  (void)find_phase(axes, n, k, &p);
+  for (int d = 0; d < n; d++) {
+    ones[d] = 1;
+    starts[d + 2] = p.from[d];
+    limits[d + 2] = p.to[d];
+  }
+  hlo_conv_dims dims = {ones, p.low, p.high, ones, ones, 1, HLO_CHANNELS_LAST};
+  return hlo_convolution(b, i->operands[0], hlo_slice(b, w, starts, limits, NULL), &dims);
+}
+
+static hlo_value convolve_phases(hlo_builder *b, const hlo_instr *i, hlo_value w, const axis *axes, int n) {
+  int64_t phases = count_phases(axes, n);
+  hlo_value *parts = ARENA_NEW_N(b->computation->module->arena, hlo_value, phases);
+  for (int64_t k = 0; k < phases; k++) {
+    parts[k] = convolve_phase(b, i, w, axes, n, k);
+  }
+  return hlo_concatenate(b, (uint32_t)phases, parts, n + 1);
+}
+
+static hlo_value convolve(hlo_builder *b, const hlo_instr *i, hlo_value w, const axis *axes, int n) {
+  int64_t ones[SHAPE_MAX_RANK], low[SHAPE_MAX_RANK], high[SHAPE_MAX_RANK];
   for (int d = 0; d < n; d++) {
     ones[d] = 1;
     low[d] = axes[d].new_low;
     high[d] = axes[d].new_high;
   }
-  b->source = i->source;
   hlo_conv_dims dims = {ones, low, high, ones, ones, hlo_int(i, HLO_ATTR_GROUPS), HLO_CHANNELS_LAST};
-  hlo_value y = hlo_convolution(b, i->operands[0], new_kernel(b, i, axes, n), &dims);
+  return hlo_convolution(b, i->operands[0], w, &dims);
+}
+
+static bool spread_to_phases(hlo_builder *b, hlo_instr *i) {
+  axis axes[SHAPE_MAX_RANK];
+  int n = i->shapes[0].rank - 2;
+  if (!applies(i) || !read_axes(i, axes, n)) {
+    return false;
+  }
+  b->source = i->source;
+  hlo_value w = new_kernel(b, i, axes, n);
+  hlo_value y = splits(i, axes, n) ? convolve_phases(b, i, w, axes, n) : convolve(b, i, w, axes, n);
   return !b->error && hlo_becomes(i, place_phases(b, y, i, axes, n));
 }
 

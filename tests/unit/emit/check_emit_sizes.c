@@ -67,6 +67,8 @@ static const char *const movement_texts[] = {
     "(%x: f32[n,m,40], %v: f32[n,40]) {\n%t = transpose(%x) {permutation=[0,2,1]} : f32[n,40,m]\n%c = broadcast(%v) "
     "{dimensions=[0,1]} : f32[n,40,m]\n%z = add(%t, %c) : f32[n,40,m]\nreturn %z\n}",
     "(%x: f64[20,n]) {\n%t = transpose(%x) {permutation=[1,0]} : f64[n,20]\nreturn %t\n}",
+    "(%x: f32[n,m,16], %y: f32[n,m,32]) {\n%c = concatenate(%x, %y, %x) {dimension=2} : f32[n,m,64]\n%t = "
+    "transpose(%c) {permutation=[0,2,1]} : f32[n,64,m]\nreturn %t\n}",
     /* a few columns are interleaved */
     "(%x: f32[2,n]) {\n%t = transpose(%x) {permutation=[1,0]} : f32[n,2]\nreturn %t\n}",
     "(%x: u8[b,4,n,m]) {\n%y = not(%x) : u8[b,4,n,m]\n%t = transpose(%y) {permutation=[0,2,3,1]} : "

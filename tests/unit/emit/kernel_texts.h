@@ -67,6 +67,11 @@ static const char *const movement_texts[] = {
     "f32[2,3,224]\n%s = reduce(%c) {dimensions=[0, 1], reducer=maximum} : f32[224]\nreturn %s\n}",
     "s32[96,4](%x: s32[4,32], %y: s32[4,32]) {\n%c = concatenate(%x, %y, %x) {dimension=1} : s32[4,96]\n%t = "
     "transpose(%c) {permutation=[1, 0]} : s32[96,4]\nreturn %t\n}",
+    "f32[128,40](%x: f32[40,32], %y: f32[40,64]) {\n%c = concatenate(%x, %y, %x) {dimension=1} : f32[40,128]\n%t = "
+    "transpose(%c) {permutation=[1, 0]} : f32[128,40]\nreturn %t\n}",
+    "f32[16,28](%x: f32[7,16], %y: f32[7,16], %z: f32[16]) {\n%c = concatenate(%x, %y, %y, %x) {dimension=1} : "
+    "f32[7,64]\n%r = reshape(%c) : f32[28,16]\n%b = broadcast(%z) {dimensions=[1]} : f32[28,16]\n%a = add(%r, %b) : "
+    "f32[28,16]\n%t = transpose(%a) {permutation=[1, 0]} : f32[16,28]\nreturn %t\n}",
     /* the halves of each row interleaved, as ShuffleNet does, with and without vectors that overlap */
     "f32[3,58,2](%x: f32[3,58], %y: f32[3,58]) {\n%c = concatenate(%x, %y) {dimension=1} : f32[3,116]\n%r = "
     "reshape(%c) : "

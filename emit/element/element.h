@@ -28,6 +28,9 @@ typedef struct emit_row_fusion emit_row_fusion;
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out);
 /* Returns true if the kernel has already computed or stored v, so that emit_row_value does not compute it. */
 bool emit_row_has(const emit_row_fusion *r, hlo_value v);
+/* If v is a division that emit_row_value would write as a multiplication by an inverse, sets *by and *inverse to the
+ * divisor, whose absolute value is in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR], and its inverse, and returns true. */
+bool emit_row_divisor(const emit_row_fusion *r, hlo_value v, LLVMValueRef *by, LLVMValueRef *inverse);
 
 /* Threads that compute one element together (reduction_loop.h). */
 typedef struct emit_team emit_team;

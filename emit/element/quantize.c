@@ -31,8 +31,8 @@ static bool is_one_number(hlo_value v, double *number) {
 }
 
 /* Returns true if v can be the zero point, and sets q->zero, q->is_known and q->number.  v must be the same for all
- * elements: a constant integer of at most 2^16 in absolute value, or a scalar that is converted from an integer of at
- * most 16 bits. */
+ * elements: a constant integer of at most 2^16 in absolute value, or a scalar integer of at most 16 bits, converted and
+ * broadcast. */
 static bool is_zero_point(quantization *q, hlo_value v) {
   enum { LARGEST = 1 << 16 };
   hlo_value x = unspread(v);
@@ -41,8 +41,8 @@ static bool is_zero_point(quantization *q, hlo_value v) {
   if (q->is_known) {
     return fabs(q->number) <= LARGEST && floor(q->number) == q->number;
   }
-  return x.def->op == HLO_CONVERT && hlo_rank(x) == 0 && dtype_is_int(hlo_type(x.def->operands[0])) &&
-         dtype_get_info(hlo_type(x.def->operands[0]))->bits <= 16;
+  hlo_value from = x.def->op == HLO_CONVERT ? x.def->operands[0] : x;
+  return dtype_is_int(hlo_type(from)) && dtype_get_info(hlo_type(from))->bits <= 16 && hlo_rank(unspread(from)) == 0;
 }
 
 static bool is_quantization(const emit_element *e, dtype to, hlo_value v, quantization *q) {
@@ -67,32 +67,75 @@ static bool is_quantization(const emit_element *e, dtype to, hlo_value v, quanti
   return true;
 }
 
-/* Returns x clamped to [low, high].  The selects become one instruction each, and NaN becomes a limit. */
+/* Returns x clamped to [low, high].  The selects become one instruction each, and NaN becomes `low`. */
 static LLVMValueRef limited(const emit_ir *w, LLVMValueRef x, LLVMValueRef low, LLVMValueRef high) {
-  x = emit_select(w, emit_fcmp(w, LLVMRealOLT, x, high), x, high);
+  x = emit_select(w, emit_fcmp(w, LLVMRealOLT, high, x), high, x);
   return emit_select(w, emit_fcmp(w, LLVMRealOGT, x, low), x, low);
 }
 
+/* Returns the least or the largest value of the type, `limit`, less the zero point. */
+static LLVMValueRef less_zero(const emit_ir *w, LLVMValueRef like, double limit, LLVMValueRef zero) {
+  LLVMValueRef v = emit_f(like, limit);
+  return zero ? LLVMBuildFSub(w->builder, v, zero, "") : v;
+}
+
+/* A number, before it is rounded, within the limits of its type less the zero point. */
+typedef struct clamped {
+  LLVMValueRef v, from; /* `from` is what was clamped: v is of no use if it is NaN */
+} clamped;
+
+/* Returns x / by, where by is the constant `number`, for an x whose quotient is far from the limits of f32. */
+static LLVMValueRef quotient_of(const emit_ir *w, LLVMValueRef x, LLVMValueRef by, LLVMValueRef inverse) {
+  LLVMValueRef first = LLVMBuildFMul(w->builder, x, inverse, "");
+  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(w->builder, first, ""), by, x);
+  return emit_fma(w, rest, inverse, first);
+}
+
 /* If q->v is x / c for a constant c in [EMIT_LEAST_DIVISOR, EMIT_MOST_DIVISOR], and there is no zero point or a
- * constant one, sets *v to that quotient and returns true.  x is first clamped such that the quantised value is within
- * the limits of its type.  Sets *number to an i1 that is false if x is NaN.  Returns false otherwise, and on targets
- * without fused multiply-adds. */
-static bool divided(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef *v,
-                    LLVMValueRef *number) {
+ * constant one, sets *out to that quotient and returns true.  x is first clamped such that the quantised value is
+ * within the limits of its type. */
+static bool divided_by_constant(emit_element *e, const quantization *q, const emit_index *at, clamped *out) {
   const emit_ir *w = e->w;
   double by, zero = q->zero.def ? q->number : 0;
-  if (q->v.def->op != HLO_DIV || emit_is_input(e, q->v) || (q->zero.def && !q->is_known) || !w->target->fma ||
-      !is_one_number(q->v.def->operands[1], &by) || !(by >= EMIT_LEAST_DIVISOR && by <= EMIT_MOST_DIVISOR)) {
+  if ((q->zero.def && !q->is_known) || !is_one_number(q->v.def->operands[1], &by) ||
+      !(by >= EMIT_LEAST_DIVISOR && by <= EMIT_MOST_DIVISOR)) {
+    return false;
+  }
+  LLVMValueRef x = emit_value(e, q->v.def->operands[0], at).v, inverse = emit_f(x, (float)(1 / by));
+  LLVMValueRef in = limited(w, x, emit_f(x, (q->low - zero) * by), emit_f(x, (q->high - zero) * by));
+  int exponent;
+  out->from = x;
+  out->v = frexp(by, &exponent) == 0.5 ? LLVMBuildFMul(w->builder, in, inverse, "")
+                                       : quotient_of(w, in, emit_f(x, by), inverse);
+  return true;
+}
+
+/* The same for a divisor that a row-wise fusion has computed, with its inverse.  It may be negative. */
+static bool divided_by_row(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef zero,
+                           clamped *out) {
+  const emit_ir *w = e->w;
+  LLVMValueRef by, inverse;
+  if (!e->rows || !emit_row_divisor(e->rows, q->v, &by, &inverse)) {
     return false;
   }
   LLVMValueRef x = emit_value(e, q->v.def->operands[0], at).v;
-  *number = emit_fcmp(w, LLVMRealORD, x, x);
-  x = limited(w, x, emit_f(x, (q->low - zero) * by), emit_f(x, (q->high - zero) * by));
-  LLVMValueRef inverse = emit_f(x, (float)(1 / by)), first = LLVMBuildFMul(w->builder, x, inverse, "");
-  int exponent;
-  LLVMValueRef rest = emit_fma(w, LLVMBuildFNeg(w->builder, first, ""), emit_f(x, by), x);
-  *v = frexp(by, &exponent) == 0.5 ? first : emit_fma(w, rest, inverse, first);
+  LLVMValueRef a = LLVMBuildFMul(w->builder, less_zero(w, x, q->low, zero), by, ""),
+               b = LLVMBuildFMul(w->builder, less_zero(w, x, q->high, zero), by, "");
+  LLVMValueRef upwards = emit_fcmp(w, LLVMRealOLT, a, b);
+  LLVMValueRef in = limited(w, x, emit_select(w, upwards, a, b), emit_select(w, upwards, b, a));
+  *out = (clamped){quotient_of(w, in, by, inverse), x};
   return true;
+}
+
+static clamped clamp(emit_element *e, const quantization *q, const emit_index *at, LLVMValueRef zero) {
+  const emit_ir *w = e->w;
+  clamped c;
+  bool divides = q->v.def->op == HLO_DIV && !emit_is_input(e, q->v) && w->target->fma;
+  if (divides && (divided_by_constant(e, q, at, &c) || divided_by_row(e, q, at, zero, &c))) {
+    return c;
+  }
+  LLVMValueRef v = emit_value(e, q->v, at).v;
+  return (clamped){limited(w, v, less_zero(w, v, q->low, zero), less_zero(w, v, q->high, zero)), v};
 }
 
 bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at, emit_pair *out) {
@@ -102,18 +145,13 @@ bool emit_quantize(emit_element *e, dtype to, hlo_value x, const emit_index *at,
   }
   const emit_ir *w = e->w;
   LLVMBuilderRef b = w->builder;
-  LLVMValueRef v, number, zero = q.zero.def ? emit_value(e, q.zero, at).v : NULL;
-  if (!divided(e, &q, at, &v, &number)) {
-    v = emit_value(e, q.v, at).v;
-    number = emit_fcmp(w, LLVMRealORD, v, v);
-    LLVMValueRef low = emit_f(v, q.low), high = emit_f(v, q.high);
-    v = limited(w, v, zero ? LLVMBuildFSub(b, low, zero, "") : low, zero ? LLVMBuildFSub(b, high, zero, "") : high);
-  }
+  LLVMValueRef zero = q.zero.def ? emit_value(e, q.zero, at).v : NULL;
+  clamped c = clamp(e, &q, at, zero);
   /* Floats between 2^23 and 2^24 are 1 apart, so the sum is rounded to an integer, half to even.  The lowest 16 bits of
    * 1.5 * 2^23 are 0, so the lowest 16 bits of the sum are the integer. */
-  LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, v, emit_f(v, 0x1.8p23), ""));
+  LLVMValueRef n = emit_bits_of(w, LLVMBuildFAdd(b, c.v, emit_f(c.v, 0x1.8p23), ""));
   n = zero ? LLVMBuildAdd(b, n, LLVMBuildFPToSI(b, zero, LLVMTypeOf(n), ""), "") : n;
-  n = emit_select(w, number, n, emit_i(n, 0));
+  n = emit_select(w, emit_fcmp(w, LLVMRealORD, c.from, c.from), n, emit_i(n, 0));
   *out = (emit_pair){LLVMBuildTrunc(b, n, emit_type_like(n, emit_register_type(w, to)), ""), NULL};
   return true;
 }

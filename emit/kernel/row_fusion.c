@@ -256,12 +256,14 @@ static fact *divisor_of(const emit_row_fusion *r, const hlo_instr *i) {
   return f && f->known.v ? f : NULL;
 }
 
+/* Returns v, which is a number for each row, in all lanes. */
+static LLVMValueRef in_lanes(const emit_element *e, LLVMValueRef v) {
+  return emit_lanes(v) ? v : emit_splat_pair(e, (emit_pair){v, NULL}).v;
+}
+
 static emit_pair divide(emit_element *e, const fact *i, const fact *divisor, emit_pair x) {
-  emit_pair by = divisor->known, inverse = {divisor->inverse, NULL};
-  by = emit_lanes(by.v) ? by : emit_splat_pair(e, by);
-  inverse = emit_lanes(inverse.v) ? inverse : emit_splat_pair(e, inverse);
-  LLVMValueRef q =
-      i->quotient ? emit_divide_small(e->w, x.v, by.v, inverse.v) : emit_divide(e->w, x.v, by.v, inverse.v);
+  LLVMValueRef by = in_lanes(e, divisor->known.v), inverse = in_lanes(e, divisor->inverse);
+  LLVMValueRef q = i->quotient ? emit_divide_small(e->w, x.v, by, inverse) : emit_divide(e->w, x.v, by, inverse);
   return (emit_pair){q, NULL};
 }
 
@@ -297,6 +299,16 @@ static const stored *stored_before(const emit_row_fusion *r, hlo_value v) {
 bool emit_row_has(const emit_row_fusion *r, hlo_value v) {
   const fact *f = fact_of(r, v.def);
   return (f && f->known.v) || stored_before(r, v);
+}
+
+bool emit_row_divisor(const emit_row_fusion *r, hlo_value v, LLVMValueRef *by, LLVMValueRef *inverse) {
+  const fact *d = emit_row_has(r, v) ? NULL : divisor_of(r, v.def);
+  if (!d || !d->inverse) {
+    return false;
+  }
+  *by = in_lanes(&r->w->e, d->known.v);
+  *inverse = in_lanes(&r->w->e, d->inverse);
+  return true;
 }
 
 bool emit_row_value(const emit_row_fusion *r, hlo_value v, const emit_index *i, emit_pair *out) {

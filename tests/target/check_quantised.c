@@ -57,6 +57,32 @@ START_TEST(quantised) {
 }
 END_TEST
 
+/* Quantisation of the same numbers by a scale that the same kernel computes from each row, or from all rows, as
+ * DynamicQuantizeLinear does: the largest number, which is positive, and the least one, which is negative. */
+START_TEST(quantised_by_rows) {
+  static const char *const types[] = {"u8", "s8", "u16", "s16"};
+  for (size_t k = 0; k < 4 * sizeof types / sizeof *types; k++) {
+    const char *t = types[k / 4], *reducer = k % 2 ? "minimum" : "maximum";
+    bool all = k / 2 % 2;
+    const char *scale = all ? "f32[]" : "f32[3]";
+    char params[200], body[1200];
+    snprintf(params, sizeof params, "%%0: f32[3,67] \"x\", %%1: f32[3,67] \"y\", %%2: %s[] \"z\"", t);
+    snprintf(body, sizeof body,
+             "%%3 = round-nearest-even(%%0) : f32[3,67]\n%%4 = round-nearest-even(%%1) : f32[3,67]\n"
+             "%%5 = divide(%%3, %%4) : f32[3,67]\n"
+             "%%6 = reduce(%%1) {dimensions=[%s], reducer=%s} : %s\n%%7 = constant() {value=f32[] 0.01} : f32[]\n"
+             "%%8 = broadcast(%%7) {dimensions=[]} : %s\n%%9 = multiply(%%6, %%8) : %s\n"
+             "%%10 = broadcast(%%9) {dimensions=[%s]} : f32[3,67]\n%%11 = divide(%%5, %%10) : f32[3,67]\n"
+             "%%12 = round-nearest-even(%%11) : f32[3,67]\n%%13 = broadcast(%%2) {dimensions=[]} : %s[3,67]\n"
+             "%%14 = convert(%%13) {saturate=true, rounding=nearest} : f32[3,67]\n"
+             "%%15 = add(%%12, %%14) : f32[3,67]\n"
+             "%%16 = convert(%%15) {saturate=true, rounding=nearest} : %s[3,67]\n",
+             all ? "0,1" : "1", reducer, scale, scale, scale, all ? "" : "0", t, t);
+    check_body(params, body, "%16 \"a\"", 0, -9, 9);
+  }
+}
+END_TEST
+
 /* Sums of products of bytes, and the operations that quantise them to bytes again: the library's rounding is exact. The
  * weights %%w and the array %%f are constants after folding. */
 START_TEST(bytes) {
@@ -180,5 +206,6 @@ int main(void) {
   tcase_add_test(t, looked_up);
   tcase_add_test(t, bytes);
   tcase_add_test(t, quantised);
+  tcase_add_test(t, quantised_by_rows);
   return run_suite("quantised", t);
 }

@@ -403,6 +403,22 @@ static bool convert_chain(hlo_builder *b, hlo_instr *i) {
   return hlo_becomes(i, hlo_convert_as(b, x_of(inner), to, saturate, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
 }
 
+/* A saturating conversion to integers needs no clamp before it whose bounds are those of the type, or further apart.
+ * NaN stays NaN through a clamp, and becomes 0 in either case. */
+static bool convert_clamped(hlo_builder *b, hlo_instr *i) {
+  enum { EXACT_BITS = 32 }; /* up to so many bits, the limits of integers are exact as f64 */
+  dtype to = (dtype)i->shapes[0].type;
+  literal low, high;
+  hlo_value x;
+  if (!dtype_is_int(to) || dtype_get_info(to)->bits > EXACT_BITS || !is_float(x_of(i)) ||
+      !hlo_int(i, HLO_ATTR_SATURATE) ||
+      !hlo_match(x_of(i), P_OP(HLO_CLAMP, P_SPLAT(&low), P_ANY(&x), P_SPLAT(&high))) ||
+      !(literal_f64(&low, 0) <= dtype_lowest_f64(to)) || !(literal_f64(&high, 0) >= dtype_max_f64(to))) {
+    return false;
+  }
+  return hlo_becomes(i, hlo_convert_as(b, x, to, true, (dtype_round)hlo_int(i, HLO_ATTR_ROUNDING)));
+}
+
 static bool identity_type(hlo_builder *b, hlo_instr *i) {
   return hlo_type(x_of(i)) == i->shapes[0].type && hlo_becomes(i, x_of(i));
 }
@@ -436,5 +452,5 @@ const hlo_rule_row hlo_arithmetic_rules[] = {
     {HLO_REAL, part_of_complex},    {HLO_IMAG, part_of_complex},  {HLO_MIN, make_clamp},
     {HLO_MIN, limit_infinite},      {HLO_MAX, limit_infinite},    {HLO_CLAMP, clamp_infinite},
     {HLO_CLAMP, clamp_scalars},     {HLO_CONVERT, identity_type}, {HLO_CONVERT, convert_chain},
-    {HLO_BITCAST, identity_type},   {HLO_BITCAST, bitcast_chain}, {HLO_DIV, divide_by_root},
-    {HLO_ERF, multiply_inside},     {HLO_OP_COUNT, NULL}};
+    {HLO_CONVERT, convert_clamped}, {HLO_BITCAST, identity_type}, {HLO_BITCAST, bitcast_chain},
+    {HLO_DIV, divide_by_root},      {HLO_ERF, multiply_inside},   {HLO_OP_COUNT, NULL}};

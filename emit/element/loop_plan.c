@@ -453,7 +453,8 @@ static int column_vectors(const emit_element *e, const hlo_instr *i) {
     bool loop = i->shapes[0].rank > 1 && emit_has_short_windows(e->w);
     return loop && hlo_ints(i, HLO_ATTR_WINDOW)[i->shapes[0].rank - 1] == 1 ? EMIT_COLUMN_VECTORS : 0;
   }
-  return multiplies_rows(i) ? PRODUCTS : i->op == HLO_REDUCE && !emit_reduces_rows(i) ? EMIT_COLUMN_VECTORS : 0;
+  bool reduces = i->op == HLO_REDUCE || i->op == HLO_ARG_REDUCE;
+  return multiplies_rows(i) ? PRODUCTS : reduces && !emit_reduces_rows(i) ? EMIT_COLUMN_VECTORS : 0;
 }
 
 /* Returns the number for v, or for the first such reduction among the values that it reads at the same position. */

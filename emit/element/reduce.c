@@ -228,6 +228,27 @@ void emit_arg_take(const emit_reduction_loop *f, dtype t, bool largest, bool las
   acc[1] = emit_select(w, take, at, acc[1]);
 }
 
+/* Does what emit_arg_take does for an x whose position is later than all that acc has seen.  acc[0] begins with the
+ * least preferred value (emit_arg_reduce), so a position of -1 needs no test: it stays only while all values are that
+ * one. */
+static void take_later(const emit_reduction_loop *f, dtype t, const arg *g, LLVMValueRef *acc, LLVMValueRef x,
+                       LLVMValueRef at) {
+  const emit_ir *w = f->e->w;
+  LLVMValueRef take;
+  if (dtype_is_float(t)) { /* unordered comparisons, so that a NaN is taken, and then stays */
+    LLVMRealPredicate p = g->largest ? (g->last ? LLVMRealUGE : LLVMRealUGT) : (g->last ? LLVMRealULE : LLVMRealULT);
+    LLVMValueRef number = emit_fcmp(w, LLVMRealORD, acc[0], acc[0]);
+    take = LLVMBuildAnd(w->builder, emit_fcmp(w, p, x, acc[0]), number, "");
+  } else if (g->last) {
+    LLVMValueRef worse = g->largest ? emit_less(w, t, x, acc[0]) : emit_less(w, t, acc[0], x);
+    take = LLVMBuildNot(w->builder, worse, "");
+  } else {
+    take = g->largest ? emit_less(w, t, acc[0], x) : emit_less(w, t, x, acc[0]);
+  }
+  acc[0] = emit_select(w, take, x, acc[0]);
+  acc[1] = emit_select(w, take, at, acc[1]);
+}
+
 static void arg_step(const emit_reduction_loop *f, const emit_index *r, LLVMValueRef *acc) {
   const arg *g = f->data;
   emit_element *e = f->e;
@@ -242,7 +263,7 @@ static void arg_step(const emit_reduction_loop *f, const emit_index *r, LLVMValu
     }
   }
   LLVMValueRef v = emit_widen(e->w, t, emit_value(e, g->i->operands[0], x).v);
-  emit_arg_take(f, t, g->largest, g->last, acc, v, emit_arg_position(e, emit_index_dim(&e->x, r, 0)));
+  take_later(f, t, g, acc, v, emit_arg_position(e, emit_index_dim(&e->x, r, 0)));
 }
 
 static void arg_combine(const emit_reduction_loop *f, LLVMValueRef *acc, const LLVMValueRef *other) {
@@ -261,6 +282,8 @@ emit_pair emit_arg_result(const emit_reduction_loop *f, LLVMValueRef position) {
   return (emit_pair){LLVMBuildIntCast2(f->e->w->builder, position, s64, true, ""), NULL};
 }
 
+/* An element that is visited twice has the same position both times, and a loop visits the elements of an accumulator
+ * in ascending order, so no lanes need to be masked. */
 emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index *at) {
   arg g = {i, at, hlo_int(i, HLO_ATTR_LARGEST), hlo_int(i, HLO_ATTR_LAST)};
   emit_reduction_loop f = {.e = e,
@@ -269,10 +292,14 @@ emit_pair emit_arg_reduce(emit_element *e, const hlo_instr *i, const emit_index 
                            .combine = arg_combine,
                            .cooperative = true,
                            .rows = emit_reduces_rows(i),
+                           .masks = true,
                            .rank = 1};
+  dtype t = hlo_type(i->operands[0]);
   f.dims[0] = operand(i, 0)->dims[hlo_int(i, HLO_ATTR_DIMENSION)];
-  emit_arg_init(&f, hlo_type(i->operands[0]));
+  emit_arg_init(&f, t);
+  f.init[0] = emit_reduce_identity(e->w, g.largest ? HLO_REDUCE_MAX : HLO_REDUCE_MIN, t).v;
   LLVMValueRef out[2];
   emit_reduction_loop_run(&f, out);
-  return emit_arg_result(&f, out[1]);
+  /* If the position is -1, all elements are the least preferred value, and the first of them is wanted. */
+  return emit_arg_result(&f, emit_intrinsic2(e->w, "llvm.smax", out[1], emit_i(out[1], 0)));
 }

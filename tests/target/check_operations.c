@@ -266,6 +266,33 @@ START_TEST(arg_reductions) {
 }
 END_TEST
 
+/* Rows and columns with infinities and NaN, whose first one is wanted, and of nothing but the least or the largest
+ * value. */
+START_TEST(arg_reductions_of_special_values) {
+  static const char *const types[] = {"f32", "f64", "f16", "s8", "u8"};
+  for (size_t k = 0; k < 4 * sizeof types / sizeof *types; k++) {
+    const char *t = types[k / 4], *largest = k % 2 ? "true" : "false", *last = k / 2 % 2 ? "true" : "false";
+    char body[1600], lines[900] = "";
+    for (int j = 0; j < 3; j++) {
+      size_t n = strlen(lines);
+      snprintf(lines + n, sizeof lines - n,
+               "%%%d = convert(%%%d) {saturate=true, rounding=nearest} : %s[9,67]\n"
+               "%%%d = arg-reduce(%%%d) {dimension=1, largest=%s, last=%s} : s64[9]\n"
+               "%%%d = arg-reduce(%%%d) {dimension=0, largest=%s, last=%s} : s64[67]\n",
+               10 + 3 * j, 4 + 2 * j, t, 11 + 3 * j, 10 + 3 * j, largest, last, 12 + 3 * j, 10 + 3 * j, largest, last);
+    }
+    snprintf(body, sizeof body,
+             "%%2 = round-nearest-even(%%0) : f32[9,67]\n%%3 = round-nearest-even(%%1) : f32[9,67]\n"
+             "%%4 = divide(%%2, %%3) : f32[9,67]\n%%5 = constant() {value=f32[] inf} : f32[]\n"
+             "%%6 = broadcast(%%5) {dimensions=[]} : f32[9,67]\n%%7 = negate(%%2) : f32[9,67]\n"
+             "%%8 = negate(%%6) : f32[9,67]\n%s",
+             lines);
+    check_body("%0: f32[9,67] \"x\", %1: f32[9,67] \"y\"", body,
+               "%11 \"a\", %12 \"b\", %14 \"c\", %15 \"d\", %17 \"e\", %18 \"f\"", 0, -4, 4);
+  }
+}
+END_TEST
+
 START_TEST(windows) {
   check_body("%0: f32[1,3,11,13] \"x\"",
              "%1 = reduce-window(%0) {window=[1,1,3,3], strides=[1,1,2,2], low=[0,0,1,1], high=[0,0,1,1], "
@@ -527,6 +554,7 @@ int main(void) {
   tcase_add_test(t, gather_and_scatter);
   tcase_add_test(t, reductions);
   tcase_add_test(t, arg_reductions);
+  tcase_add_test(t, arg_reductions_of_special_values);
   tcase_add_test(t, windows);
   tcase_add_loop_test(t, sliding_windows, 0, sizeof slidings / sizeof *slidings);
   tcase_add_loop_test(t, sliding_windows_of_special_values, 0, sizeof slidings / sizeof *slidings);

@@ -3,8 +3,8 @@
  * (which calls the backend: passes, lowering, code generation). */
 #include "plugin/compiler/internal.h"
 
-#include "frontend/operators/op_types.h"
 #include "frontend/model/tensor.h"
+#include "frontend/operators/op_types.h"
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
 #include "plugin/compiler/support.h"

@@ -4,8 +4,8 @@
 #include <inttypes.h>
 
 #include "backend_ref/eval.h"
-#include "frontend/import/part.h"
 #include "frontend/import/assume.h"
+#include "frontend/import/part.h"
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
 

@@ -43,6 +43,19 @@ status onnx_need_one_element(const onnx_node *n, uint32_t k, const char *what) {
   return NULL;
 }
 
+status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count,
+                   int *out) {
+  const char *text;
+  TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
+  for (int k = 0; k < count; k++) {
+    if (strcmp(text, texts[k]) == 0) {
+      *out = k;
+      return NULL;
+    }
+  }
+  return status_error(STATUS_INVALID_MODEL, "%s is \"%.40s\", which is unknown", name, text);
+}
+
 /* --- values --- */
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor) {

@@ -20,6 +20,10 @@ STATUS_MUST_USE status onnx_need_dims(const onnx_node *n, uint32_t k, const char
 /* Returns an error unless input k has exactly one element; its rank is arbitrary. */
 STATUS_MUST_USE status onnx_need_one_element(const onnx_node *n, uint32_t k, const char *what);
 
+/* Sets *out to the index in texts[] of the attribute's value, or of `def` if it is absent.  Other values are errors. */
+STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
+                                   int count, int *out);
+
 /* --- values --- */
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor);

@@ -148,14 +148,6 @@ static hlo_value lstm_cell(hlo_builder *b, const layer *l, const carried in, hlo
 
 /* --- the loop over the steps --- */
 
-/* Adds a parameter for each carried value, in the order of the enum; values that are absent outside are absent inside.
- */
-static void take_parameters(hlo_builder *b, const carried outside, carried inside) {
-  for (int k = 0; k < N_CARRIED; k++) {
-    inside[k] = outside[k].def ? hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0) : (hlo_value){0};
-  }
-}
-
 static uint32_t pack(const carried in, hlo_value *out) {
   uint32_t n = 0;
   for (int k = 0; k < N_CARRIED; k++) {
@@ -183,7 +175,7 @@ static hlo_value within(hlo_builder *b, const carried in, hlo_value step, hlo_va
 
 static void build_body(hlo_builder *b, const layer *l, const carried outside) {
   carried in, next;
-  take_parameters(b, outside, in);
+  hlo_parameters_like(b->computation, N_CARRIED, outside, in);
   memcpy(next, in, sizeof next);
   const sizes *n = &l->n;
   hlo_value step = in[STEP];
@@ -215,7 +207,7 @@ static void build_body(hlo_builder *b, const layer *l, const carried outside) {
 static void run_loop(hlo_builder *b, const layer *l, carried state) {
   hlo_builder condition = hlo_builder_inner(b, "steps_left"), body = hlo_builder_inner(b, "step");
   carried in;
-  take_parameters(&condition, state, in);
+  hlo_parameters_like(condition.computation, N_CARRIED, state, in);
   hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_sizes(&condition, DTYPE_S64, -1, &l->n.steps));
   hlo_set_roots(condition.computation, 1, &left);
   build_body(&body, l, state);

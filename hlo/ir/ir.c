@@ -142,6 +142,12 @@ hlo_instr *hlo_parameter(hlo_computation *c, shape s) {
   return i;
 }
 
+void hlo_parameters_like(hlo_computation *c, uint32_t n, const hlo_value *like, hlo_value *out) {
+  for (uint32_t k = 0; k < n; k++) {
+    out[k] = like[k].def ? hlo_result(hlo_parameter(c, *hlo_shape(like[k])), 0) : (hlo_value){0};
+  }
+}
+
 void hlo_remove_parameter(hlo_computation *c, uint32_t k) {
   hlo_instr *i = c->params[k];
   assert(i->n_uses == 0 && !hlo_is_root(hlo_result(i, 0)));

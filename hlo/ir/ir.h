@@ -229,6 +229,8 @@ hlo_computation *hlo_computation_clone(hlo_module *to, const hlo_computation *c)
 hlo_module *hlo_module_clone(arena *a, const hlo_module *m);
 void hlo_set_roots(hlo_computation *c, uint32_t n, const hlo_value *roots);
 hlo_instr *hlo_parameter(hlo_computation *c, shape s);
+/* Adds a parameter with the shape of each of the n values, and sets out[] to them.  A value without def has none. */
+void hlo_parameters_like(hlo_computation *c, uint32_t n, const hlo_value *like, hlo_value *out);
 /* Removes parameter k, which must have no users.  The caller must also remove the corresponding operand of
  * each instruction that calls the computation. */
 void hlo_remove_parameter(hlo_computation *c, uint32_t k);

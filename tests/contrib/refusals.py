@@ -210,7 +210,7 @@ CASES = [
     (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, targets=2 ** 62), "targets is 4611686018427387904"),
     (learning("LinearRegressor", [of(2, 3)]), "coefficients has no numbers"),
     (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, intercepts=[1.0] * 2), "intercepts has 2 numbers; there are 1 scores"),
-    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, post_transform="TANH"), "post_transform is 'TANH'"),
+    (learning("LinearRegressor", [of(2, 3)], coefficients=[1.0] * 3, post_transform="TANH"), 'post_transform is "TANH", which is unknown'),
     (classifier(classlabels_strings=["a", "b"]), "classlabels_strings gives labels that are strings"),
     (classifier(classlabels_ints=[1, 2, 3], intercepts=[1.0] * 2), "classlabels_ints has 3 labels; there are 2 scores"),
     (classifier(classlabels_ints=[1], intercepts=[1.0]), "classlabels_ints has 1 labels; there are 1 scores"),

@@ -4,7 +4,6 @@
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/contrib.h"
-#include "frontend/ops/nn/sample.h"
 
 /* --- UnfoldTensor --- */
 

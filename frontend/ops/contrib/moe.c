@@ -11,7 +11,6 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/contrib/bits.h"
 #include "frontend/ops/math/activation.h"
-#include "frontend/ops/nn/sample.h"
 
 enum { INPUT, ROUTER_PROBS };
 
@@ -194,9 +193,7 @@ static status add_expert(const onnx_node *n, const moe *m, int64_t e, hlo_value 
     onnx_node inner = *n;
     inner.b = &b;
     branches[k] = b.computation;
-    for (int j = 0; j < 3; j++) {
-      in[k][j] = hlo_result(hlo_parameter(b.computation, *hlo_shape(args[j])), 0);
-    }
+    hlo_parameters_like(b.computation, 3, args, in[k]);
     hlo_value y = in[k][1];
     if (k == 0) {
       TRY(apply(&inner, &m->first, e, &y));

@@ -8,7 +8,6 @@
 #include "frontend/ops/contrib/contrib.h"
 #include "frontend/ops/math/activation.h"
 #include "frontend/ops/math/norm.h"
-#include "frontend/ops/nn/sample.h"
 
 /* A normalisation over the dimensions from `axis` on. */
 typedef struct row_norm {

@@ -57,12 +57,6 @@ static void eliminate(hlo_builder *b, const hlo_value *in, hlo_value *next) {
   next[STEP] = onnx_binary_scalar(b, HLO_ADD, step, 1);
 }
 
-static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value *in) {
-  for (int k = 0; k < CARRIED; k++) {
-    in[k] = hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0);
-  }
-}
-
 /* Eliminates the first `size` columns of the matrices in `carried`, which have as many rows.  These columns become the
  * identity.  There is no loop for empty matrices, since each iteration reads a row. */
 static status run_elimination(const onnx_node *n, dim size, hlo_value *carried) {
@@ -72,10 +66,10 @@ static status run_elimination(const onnx_node *n, dim size, hlo_value *carried) 
   }
   hlo_builder condition = hlo_builder_inner(b, "pivots_left"), body = hlo_builder_inner(b, "eliminate");
   hlo_value in[CARRIED], next[CARRIED];
-  take_parameters(&condition, carried, in);
+  hlo_parameters_like(condition.computation, CARRIED, carried, in);
   hlo_value left = hlo_compare(&condition, HLO_LT, in[STEP], hlo_sizes(&condition, DTYPE_S64, -1, &size));
   hlo_set_roots(condition.computation, 1, &left);
-  take_parameters(&body, carried, in);
+  hlo_parameters_like(body.computation, CARRIED, carried, in);
   eliminate(&body, in, next);
   TRY(hlo_builder_take_error(&condition));
   TRY(hlo_builder_take_error(&body));

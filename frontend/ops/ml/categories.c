@@ -168,8 +168,7 @@ static lookup make_lookup(const onnx_node *n, const literal *list, const literal
 
 /* Returns for each element of x the position of the last key that is at most the element, or 0: a search by halves. */
 static hlo_value search(hlo_builder *b, const lookup *l, hlo_value x) {
-  shape s = *hlo_shape(x);
-  s.type = DTYPE_S64;
+  shape s = shape_with_type(*hlo_shape(x), DTYPE_S64);
   hlo_value at = hlo_splat(b, s, 0);
   for (int64_t step = l->size / 2; step >= 1; step /= 2) {
     hlo_value next = onnx_plus(b, at, (double)step);
@@ -194,8 +193,7 @@ status onnx_import_ml_label_encoder(onnx_node *n) {
   CHECK_THAT((dtype)keys.shape.type == hlo_type(x), STATUS_INVALID_MODEL, "the keys in %s are %s; X is %s", key_name,
              dtype_name((dtype)keys.shape.type), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   TRY(read_default(n, (dtype)values.shape.type, &otherwise));
-  shape s = *hlo_shape(x);
-  s.type = values.shape.type;
+  shape s = shape_with_type(*hlo_shape(x), (dtype)values.shape.type);
   hlo_value y = hlo_broadcast(b, otherwise, s, NULL);
   lookup l = make_lookup(n, &keys, &values);
   if (l.size) {
@@ -256,8 +254,7 @@ status onnx_import_ml_one_hot_encoder(onnx_node *n) {
   hlo_value same = hlo_compare(b, HLO_EQ, x, onnx_along(b, hlo_s64s(b, categories, count), &s, rank));
   same = hlo_binary(b, HLO_AND, same, onnx_along(b, last_of_equals(n, categories, count), &s, rank));
   if (whole.def) {
-    shape flags = s;
-    flags.type = DTYPE_PRED;
+    shape flags = shape_with_type(s, DTYPE_PRED);
     same = hlo_binary(b, HLO_AND, same, hlo_broadcast(b, whole, flags, leading));
   }
   if (!zeros) {

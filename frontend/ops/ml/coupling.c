@@ -92,12 +92,6 @@ static void iterate(hlo_builder *b, const hlo_value *in, hlo_value *next, int64_
   next[GOING] = hlo_reduce(b, going, HLO_REDUCE_OR, 1, &row);
 }
 
-static void take_parameters(hlo_builder *b, const hlo_value *outside, hlo_value *in) {
-  for (int k = 0; k < CARRIED; k++) {
-    in[k] = hlo_result(hlo_parameter(b->computation, *hlo_shape(outside[k])), 0);
-  }
-}
-
 status ml_coupled(const onnx_node *n, hlo_value pairs, int64_t count, hlo_value *out) {
   hlo_builder *b = n->b;
   CHECK_THAT(count <= COUPLED_CLASSES_MAX, STATUS_UNSUPPORTED,
@@ -114,11 +108,11 @@ status ml_coupled(const onnx_node *n, hlo_value pairs, int64_t count, hlo_value 
                                 [GOING] = hlo_scalar_int(b, DTYPE_PRED, 1)};
   hlo_builder condition = hlo_builder_inner(b, "not_coupled"), body = hlo_builder_inner(b, "couple");
   hlo_value in[CARRIED], next[CARRIED];
-  take_parameters(&condition, carried, in);
+  hlo_parameters_like(condition.computation, CARRIED, carried, in);
   hlo_value left = onnx_compare_scalar(&condition, HLO_LT, in[STEP], ITERATIONS_MAX);
   left = hlo_binary(&condition, HLO_AND, left, in[GOING]);
   hlo_set_roots(condition.computation, 1, &left);
-  take_parameters(&body, carried, in);
+  hlo_parameters_like(body.computation, CARRIED, carried, in);
   iterate(&body, in, next, count);
   TRY(hlo_builder_take_error(&condition));
   TRY(hlo_builder_take_error(&body));

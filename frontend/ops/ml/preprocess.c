@@ -7,7 +7,6 @@
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/ml/scores.h"
-#include "frontend/ops/nn/sample.h"
 
 /* Broadcasts `values`, which has one element or one for each feature, to the dimensions of X.  `name` is the attribute
  * that gives them. */
@@ -19,10 +18,8 @@ static status for_features(const onnx_node *n, const char *name, hlo_value value
   return NULL;
 }
 
-/* --- Scaler --- */
-
-/* Returns the values of an attribute for each element of X, in the float type. */
-static status read_scale(const onnx_node *n, const char *name, dtype type, size_t *count, hlo_value *out) {
+/* Returns the values of an attribute of floats for each element of X, in the float type. */
+static status floats_for_features(const onnx_node *n, const char *name, dtype type, size_t *count, hlo_value *out) {
   const float *values;
   TRY(onnx_attr_floats(n->proto, name, &values, count));
   CHECK_THAT(*count, STATUS_INVALID_MODEL, "%s has no values", name);
@@ -30,14 +27,16 @@ static status read_scale(const onnx_node *n, const char *name, dtype type, size_
   return for_features(n, name, given, *count, out);
 }
 
+/* --- Scaler --- */
+
 status onnx_import_ml_scaler(onnx_node *n) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(n->in[0]) == DTYPE_F64 ? DTYPE_F64 : DTYPE_F32;
   size_t n_offsets, n_scales;
   hlo_value offset, scale;
   TRY(onnx_need_rank(n, 0, "X", 1, 2));
-  TRY(read_scale(n, "offset", type, &n_offsets, &offset));
-  TRY(read_scale(n, "scale", type, &n_scales, &scale));
+  TRY(floats_for_features(n, "offset", type, &n_offsets, &offset));
+  TRY(floats_for_features(n, "scale", type, &n_scales, &scale));
   CHECK_THAT(n_offsets == n_scales, STATUS_INVALID_MODEL, "offset has %zu values, but scale has %zu", n_offsets,
              n_scales);
   hlo_value x = hlo_binary(b, HLO_SUB, hlo_convert(b, n->in[0], type), offset);
@@ -93,8 +92,7 @@ status onnx_import_ml_normalizer(onnx_node *n) {
  * of them. */
 static hlo_value integers_above(hlo_builder *b, hlo_value x, double threshold) {
   double bound = hlo_type(x) == DTYPE_S32 ? 0x1p31 : 0x1p63, floor_of = floor(threshold);
-  shape s = *hlo_shape(x);
-  s.type = DTYPE_PRED;
+  shape s = shape_with_type(*hlo_shape(x), DTYPE_PRED);
   if (!(floor_of < bound)) { /* NaN is not above anything either */
     return hlo_splat(b, s, 0);
   }
@@ -122,12 +120,8 @@ static status impute_floats(onnx_node *n) {
   hlo_value x = n->in[0], imputed;
   float replaced;
   size_t count;
-  const float *values;
-  TRY(onnx_attr_floats(n->proto, "imputed_value_floats", &values, &count));
+  TRY(floats_for_features(n, "imputed_value_floats", hlo_type(x), &count, &imputed));
   TRY(onnx_attr_float(n->proto, "replaced_value_float", 0, &replaced));
-  CHECK_THAT(count, STATUS_INVALID_MODEL, "imputed_value_floats has no values");
-  hlo_value given = hlo_convert(b, onnx_f32_array(n, values, 1, (dim[]){(dim)count}), hlo_type(x));
-  TRY(for_features(n, "imputed_value_floats", given, count, &imputed));
   hlo_value missing =
       isnan(replaced) ? hlo_compare(b, HLO_NE, x, x) : onnx_compare_scalar(b, HLO_EQ, x, (double)replaced);
   n->out[0] = hlo_select(b, missing, imputed, x);

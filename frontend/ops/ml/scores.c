@@ -1,9 +1,6 @@
 /* scores.c - see scores.h. */
 #include "frontend/ops/ml/scores.h"
 
-#include <inttypes.h>
-#include <string.h>
-
 status ml_rows(const onnx_node *n, dtype type, hlo_value *out) {
   TRY(onnx_need_rank(n, 0, "X", 1, 2));
   hlo_value x = hlo_convert(n->b, n->in[0], type);
@@ -18,15 +15,10 @@ status ml_read_transform(const onnx_node *n, ml_transform *out) {
       [ML_NONE] = "NONE",     [ML_SOFTMAX] = "SOFTMAX", [ML_LOGISTIC] = "LOGISTIC", [ML_SOFTMAX_ZERO] = "SOFTMAX_ZERO",
       [ML_PROBIT] = "PROBIT",
   };
-  const char *text;
-  TRY(onnx_attr_string(n->arena, n->proto, "post_transform", "NONE", &text));
-  for (int k = ML_NONE; k <= ML_PROBIT; k++) {
-    if (strcmp(text, names[k]) == 0) {
-      *out = (ml_transform)k;
-      return NULL;
-    }
-  }
-  return status_error(STATUS_INVALID_MODEL, "post_transform is '%s', which the standard does not have", text);
+  int transform;
+  TRY(onnx_choose(n, "post_transform", "NONE", names, ML_PROBIT + 1, &transform));
+  *out = (ml_transform)transform;
+  return NULL;
 }
 
 /* Returns the softmax of each row in which zeros are no scores: they add nothing to the sum, and stay 0. */
@@ -84,14 +76,7 @@ hlo_value ml_labels_of(const onnx_node *n, const int64_t *labels, int64_t count,
 }
 
 hlo_value ml_either_label(const onnx_node *n, hlo_value condition, int64_t positive, int64_t negative) {
-  shape s = *hlo_shape(condition);
-  s.type = DTYPE_S64;
+  shape s = shape_with_type(*hlo_shape(condition), DTYPE_S64);
   hlo_value yes = hlo_broadcast(n->b, hlo_scalar_int(n->b, DTYPE_S64, positive), s, NULL);
   return hlo_select(n->b, condition, yes, hlo_broadcast(n->b, hlo_scalar_int(n->b, DTYPE_S64, negative), s, NULL));
-}
-
-hlo_value ml_constant(const onnx_node *n, dtype type, const double *values, int rank, const dim *dims) {
-  shape s = shape_make(DTYPE_F64, rank, dims);
-  return hlo_convert(n->b, hlo_constant(n->b, literal_make(s, arena_memdup(n->arena, values, (size_t)shape_bytes(&s)))),
-                     type);
 }

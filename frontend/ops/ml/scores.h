@@ -23,7 +23,4 @@ hlo_value ml_labels_of(const onnx_node *n, const int64_t *labels, int64_t count,
 /* Returns positive where the condition pred[N] is true, and otherwise negative, as s64[N]. */
 hlo_value ml_either_label(const onnx_node *n, hlo_value condition, int64_t positive, int64_t negative);
 
-/* Returns a constant of f64 numbers, converted to the float type. */
-hlo_value ml_constant(const onnx_node *n, dtype type, const double *values, int rank, const dim *dims);
-
 #endif

@@ -6,7 +6,6 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/ml/coupling.h"
 #include "frontend/ops/ml/linear.h"
-#include "frontend/ops/nn/sample.h"
 
 /* --- kernels --- */
 

@@ -34,19 +34,14 @@ typedef struct carry {
 
 static status read_rule(const onnx_node *n, linear_attention *l) {
   static const char *const rules[] = {"linear", "gated", "delta", "gated_delta"};
-  const char *rule;
-  TRY(onnx_attr_string(n->arena, n->proto, "update_rule", "gated_delta", &rule));
-  for (int k = 0; k < 4; k++) {
-    if (strcmp(rule, rules[k]) == 0) {
-      l->gated = k & 1;
-      l->delta = k & 2;
-      CHECK_THAT(l->gated == onnx_has_in(n, DECAY) && l->delta == onnx_has_in(n, BETA), STATUS_INVALID_MODEL,
-                 "update_rule %s goes with%s decay and with%s beta", rule, l->gated ? "" : "out",
-                 l->delta ? "" : "out");
-      return NULL;
-    }
-  }
-  return status_error(STATUS_INVALID_MODEL, "update_rule is \"%.40s\", which is unknown", rule);
+  int rule;
+  TRY(onnx_choose(n, "update_rule", "gated_delta", rules, 4, &rule));
+  l->gated = rule & 1;
+  l->delta = rule & 2;
+  CHECK_THAT(l->gated == onnx_has_in(n, DECAY) && l->delta == onnx_has_in(n, BETA), STATUS_INVALID_MODEL,
+             "update_rule %s goes with%s decay and with%s beta", rules[rule], l->gated ? "" : "out",
+             l->delta ? "" : "out");
+  return NULL;
 }
 
 static status read_heads(const onnx_node *n, linear_attention *l) {

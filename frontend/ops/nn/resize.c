@@ -21,15 +21,10 @@ typedef struct tap_table {
 /* --- attributes --- */
 
 static status read_enum(const onnx_node *n, const char *name, const char *const *texts, int count, int64_t *out) {
-  const char *text;
-  TRY(onnx_attr_string(n->arena, n->proto, name, texts[*out], &text));
-  for (int k = 0; k < count; k++) {
-    if (strcmp(text, texts[k]) == 0) {
-      *out = k;
-      return NULL;
-    }
-  }
-  return status_error(STATUS_INVALID_MODEL, "%s is \"%.40s\", which is unknown", name, text);
+  int choice;
+  TRY(onnx_choose(n, name, texts[*out], texts, count, &choice));
+  *out = choice;
+  return NULL;
 }
 
 static status read_modes(const onnx_node *n, resize *r) {

@@ -182,20 +182,14 @@ static void build_step(hlo_builder *b, const roi_align *r, const side *y, const 
   v[STEP] = onnx_plus(b, v[STEP], 1);
 }
 
-static void take_parameters(hlo_computation *c, const hlo_value *like, hlo_value *out) {
-  for (int k = 0; k < CARRIED; k++) {
-    out[k] = hlo_result(hlo_parameter(c, *hlo_shape(like[k])), 0);
-  }
-}
-
 static status run_steps(hlo_builder *b, const roi_align *r, const side *y, const side *x, const hlo_value *init,
                         hlo_value *out) {
   hlo_builder condition = hlo_builder_inner(b, "more_samples"), body = hlo_builder_inner(b, "sample");
   hlo_value v[CARRIED];
-  take_parameters(condition.computation, init, v);
+  hlo_parameters_like(condition.computation, CARRIED, init, v);
   hlo_value go = hlo_compare(&condition, HLO_LT, v[STEP], v[STEPS]);
   hlo_set_roots(condition.computation, 1, &go);
-  take_parameters(body.computation, init, v);
+  hlo_parameters_like(body.computation, CARRIED, init, v);
   build_step(&body, r, y, x, v);
   TRY(hlo_builder_take_error(&condition));
   TRY(hlo_builder_take_error(&body));

@@ -39,19 +39,6 @@ typedef struct grid_sample {
   int spatial;
 } grid_sample;
 
-status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts, int count,
-                   int *out) {
-  const char *text;
-  TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
-  for (int k = 0; k < count; k++) {
-    if (strcmp(text, texts[k]) == 0) {
-      *out = k;
-      return NULL;
-    }
-  }
-  return status_error(STATUS_INVALID_MODEL, "%s is \"%.40s\", which is unknown", name, text);
-}
-
 static status read_grid_sample(const onnx_node *n, grid_sample *g) {
   static const char *const old_modes[] = {"nearest", "bilinear", "bicubic"}, *const modes[] = {"nearest", "linear",
                                                                                                "cubic"};

@@ -16,9 +16,6 @@ typedef struct onnx_taps {
   hlo_value index[ONNX_MAX_TAPS], weight[ONNX_MAX_TAPS], outside[ONNX_MAX_TAPS];
 } onnx_taps;
 
-/* Returns the index in texts[] of the attribute's value, or of `def` if it is absent; other values are errors. */
-STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const char *def, const char *const *texts,
-                                   int count, int *out);
 /* Clamps x, a float, to [0, extent - 1] and converts it to s64. */
 hlo_value onnx_clamped_index(hlo_builder *b, hlo_value x, dim extent);
 /* Returns a pred array that is true where low <= x <= high, which are scalars. */

@@ -41,13 +41,18 @@ STATUS_MUST_USE status cli_compile_for(session *s, const literal *inputs, arena 
 STATUS_MUST_USE status cli_await_tuned(const cli_args *args, session *s, const literal *inputs, arena *a,
                                        const session_program **program);
 /* Does what cli_make_inputs does, and compiles the program for the inputs.  Large inputs are made after compiling, so
- * that an error in the model is reported without waiting for them. */
+ * that an error in the model is reported without waiting for them.  If the model cannot be compiled for assumed sizes,
+ * others are looked for (cli_finds_sizes). */
 STATUS_MUST_USE status cli_prepare(const cli_args *args, session *s, arena *a, literal **inputs,
                                    const session_program **out);
 
 /* Returns the sizes of dimensions that are assumed, since neither the model nor these inputs give them: "n = 1,
  * x[1] = 1", or "" if there are none. */
 const char *cli_assumed_sizes(const session *s, const session_inputs *told, arena *a);
+/* If `failed` is about assumed sizes, and the model can be imported with others (session_assume_sizes), makes the
+ * session assume these, tells the user of them, frees the error and returns true: the caller may try again.  An error
+ * of the search replaces `failed`. */
+bool cli_finds_sizes(const cli_args *args, session *s, const session_inputs *told, arena *a, status *failed);
 /* Makes the message of an error begin with the model's path.  If the model may be valid at other sizes than those that
  * are assumed, the message then ends with these.  The session may be NULL.  Takes ownership of the error and returns
  * the new one; NULL stays NULL. */

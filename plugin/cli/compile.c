@@ -116,16 +116,24 @@ static status save(session *s, const char *path) {
 
 /* --- the command --- */
 
-/* Writes a text that does not come from a compiled program: HLO, or the explanation of a node (--explain). */
-static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, arena *a) {
+/* Makes a text that does not come from a compiled program: HLO, or the explanation of a node (--explain). */
+static status make_text(const cli_args *args, const session *s, const session_inputs *inputs, arena *a,
+                        const char **text) {
   const compiler_api *compiler;
   compile_request request = session_request(s, inputs);
-  const char *text;
+  const compiler_model *source = session_source(s);
   request.all_sizes = request.n_ranges > 0;
   TRY(session_open_compiler(&compiler));
-  const compiler_model *source = session_source(s);
-  status failed = args->explain ? compiler->explain(source, &request, args->explain, a, &text)
-                                : compiler->print(source, &request, args->after, args->no_constants, a, &text);
+  return args->explain ? compiler->explain(source, &request, args->explain, a, text)
+                       : compiler->print(source, &request, args->after, args->no_constants, a, text);
+}
+
+static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, arena *a) {
+  const char *text;
+  status failed = make_text(args, s, inputs, a, &text);
+  if (cli_finds_sizes(args, s, inputs, a, &failed)) {
+    failed = make_text(args, s, inputs, a, &text);
+  }
   cli_progress_end();
   TRY(cli_name_model(args, s, failed, a));
   return write_text(args->output, text);
@@ -138,6 +146,12 @@ static status open_model(const cli_args *args, const session_options *options, a
   return cli_told_inputs(args, out->s, a, &out->inputs);
 }
 
+/* Compiles the model for one set of sizes, or for the ranges that the options give. */
+static status compile_closed(const cli_args *args, arena *a, opened_model *m, const session_program **out) {
+  status failed = session_compile_ranges(m->s, &m->inputs, out);
+  return cli_finds_sizes(args, m->s, &m->inputs, a, &failed) ? session_compile_ranges(m->s, &m->inputs, out) : failed;
+}
+
 /* Compiles the model for all sizes if the options leave sizes open (session_options.keep_open) and that is
  * possible, otherwise for one set of sizes. */
 static status compile_program(const cli_args *args, const session_options *options, arena *a, opened_model *m,
@@ -147,8 +161,11 @@ static status compile_program(const cli_args *args, const session_options *optio
   closed.keep_open = false;
   TRY(open_model(args, &open, a, m));
   cli_progress_start(args->quiet, "compiling", 0);
+  if (!open.keep_open) {
+    return compile_closed(args, a, m, out);
+  }
   status failed = session_compile_ranges(m->s, &m->inputs, out);
-  if (!failed || !open.keep_open || open.n_ranges || !*cli_assumed_sizes(m->s, &m->inputs, a) ||
+  if (!failed || open.n_ranges || !*cli_assumed_sizes(m->s, &m->inputs, a) ||
       status_get_code(failed) == STATUS_RESOURCE) {
     return failed;
   }
@@ -156,8 +173,7 @@ static status compile_program(const cli_args *args, const session_options *optio
   status_free(failed);
   TRY(open_model(args, &closed, a, m));
   cli_progress_start(args->quiet, "compiling", 0);
-  failed = session_compile(m->s, &m->inputs, out);
-  return cli_explain_closed(failed, m->reason);
+  return cli_explain_closed(compile_closed(args, a, m, out), m->reason);
 }
 
 static status emit_oxla(const cli_args *args, const session_options *options, arena *a) {

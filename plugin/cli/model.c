@@ -168,6 +168,8 @@ status cli_make_inputs(const cli_args *args, const session *s, arena *a, literal
 
 /* --- assumed sizes --- */
 
+#define CHANGE_SIZES "(--dim NAME=SIZE and --shape change that)"
+
 const char *cli_assumed_sizes(const session *s, const session_inputs *told, arena *a) {
   const compiler_model *source = session_source(s);
   str_map seen;
@@ -187,17 +189,39 @@ const char *cli_assumed_sizes(const session *s, const session_inputs *told, aren
   return text;
 }
 
+/* Returns true if the model may be valid at other sizes. */
+static bool is_of_sizes(const session *s, status failed) {
+  status_code about = status_get_subject(failed);
+  return s && status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
+}
+
+bool cli_finds_sizes(const cli_args *args, session *s, const session_inputs *told, arena *a, status *failed) {
+  const char *before = cli_assumed_sizes(s, told, a);
+  if (!is_of_sizes(s, *failed) || !*before) {
+    return false;
+  }
+  status out_of_memory = session_assume_sizes(s, told);
+  const char *after = cli_assumed_sizes(s, told, a);
+  bool found = !out_of_memory && strcmp(before, after) != 0;
+  if (found && !args->quiet) {
+    cli_progress_message("assumed sizes: ", arena_printf(a, "%s " CHANGE_SIZES, after));
+  }
+  if (found || out_of_memory) {
+    status_free(*failed);
+    *failed = out_of_memory;
+  }
+  return found;
+}
+
 status cli_name_model(const cli_args *args, const session *s, status failed, arena *a) {
   session_inputs told;
   status_code about = status_get_subject(failed);
-  bool is_of_sizes = s && status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
-  if (is_of_sizes) {
+  if (is_of_sizes(s, failed)) {
     status unread = cli_told_inputs(args, s, a, &told);
     const char *assumed = unread ? "" : cli_assumed_sizes(s, &told, a);
     status_free(unread);
     if (*assumed) {
-      failed = status_suffix(failed, STATUS_INVALID_MODEL | about,
-                             "assumed sizes: %s (--dim NAME=SIZE and --shape change that)", assumed);
+      failed = status_suffix(failed, STATUS_INVALID_MODEL | about, "assumed sizes: %s " CHANGE_SIZES, assumed);
     }
   }
   if (status_get_code(failed) == STATUS_UNSUPPORTED && about == STATUS_ABOUT_VALUE) {
@@ -224,21 +248,32 @@ status cli_compile_for(session *s, const literal *inputs, arena *a, const sessio
   return session_compile(s, &all, out);
 }
 
-status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
+/* Makes the small inputs, or all of them if that is not enough, and compiles the program for them. */
+static status compile_likely(const cli_args *args, session *s, arena *a, literal **out,
+                             const session_program **program) {
   enum { SMALL = 1 << 20 }; /* bytes; an input on whose values sizes depend is rarely larger */
   TRY(shape_inputs(args, s, a, out));
-  literal *inputs = *out;
-  TRY(cli_fill_inputs(args, session_source(s), SMALL, a, inputs));
+  TRY(cli_fill_inputs(args, session_source(s), SMALL, a, *out));
   cli_progress_start(args->quiet, "compiling", 0);
-  status failed = cli_compile_for(s, inputs, a, program);
+  status failed = cli_compile_for(s, *out, a, program);
   if (status_get_subject(failed) == STATUS_ABOUT_VALUE) {
     status_free(failed);
-    TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
-    failed = cli_compile_for(s, inputs, a, program);
+    TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, *out));
+    failed = cli_compile_for(s, *out, a, program);
+  }
+  return failed;
+}
+
+status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
+  session_inputs told;
+  TRY(cli_told_inputs(args, s, a, &told));
+  status failed = compile_likely(args, s, a, out, program);
+  if (cli_finds_sizes(args, s, &told, a, &failed)) {
+    failed = compile_likely(args, s, a, out, program);
   }
   TRY(cli_name_model(args, s, failed, a));
   cli_progress_start(args->quiet, "making inputs", 0);
-  TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
+  TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, *out));
   cli_progress_end();
   return NULL;
 }

@@ -89,32 +89,42 @@ static void print_report(const cli_args *args, const verify_report *r) {
 
 /* --- one set of sizes --- */
 
+static status verify_likely(const cli_args *args, session *s, compiler_verify_options *o, arena *a,
+                            verify_report *out) {
+  const compiler_api *compiler;
+  literal *inputs;
+  TRY(session_open_compiler(&compiler));
+  TRY(cli_make_inputs(args, s, a, &inputs));
+  session_inputs all = cli_inputs(s, inputs, a);
+  compile_request request = session_request(s, &all);
+  o->inputs = inputs;
+  return compiler->verify(session_source(s), &request, o, a, out);
+}
+
 static status verify_once(const cli_args *args, const cli_list *dims, arena *a, bool *wrong) {
   cli_args own = *args;
   session_options options;
   session *s;
-  literal *inputs;
-  const compiler_api *compiler;
+  session_inputs told;
   verify_report report;
   bar progress = {.quiet = args->quiet};
   own.dims = *dims;
-  TRY(session_open_compiler(&compiler));
   TRY(cli_session_options(&own, a, &options));
   TRY(cli_open(&own, &options, args->files.items[0], a, &s));
   CHECK_THAT(
       !session_is_image(s), STATUS_INVALID_ARGUMENT,
       "a compiled file holds no HLO to compare it with: verify the model from which it was compiled, with the same "
       "options; onnx-xla info --verify FILE finds out whether the file is damaged");
-  TRY(cli_make_inputs(&own, s, a, &inputs));
-  session_inputs all = cli_inputs(s, inputs, a);
-  compile_request request = session_request(s, &all);
-  compiler_verify_options o = {.inputs = inputs,
-                               .all_algorithms = args->all_algorithms,
+  TRY(cli_told_inputs(&own, s, a, &told));
+  compiler_verify_options o = {.all_algorithms = args->all_algorithms,
                                .folder = args->output_dir ? args->output_dir : ".",
                                .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
                                .progress = show_progress,
                                .progress_data = &progress};
-  status failed = compiler->verify(session_source(s), &request, &o, a, &report);
+  status failed = verify_likely(&own, s, &o, a, &report);
+  if (cli_finds_sizes(&own, s, &told, a, &failed)) {
+    failed = verify_likely(&own, s, &o, a, &report);
+  }
   if (progress.what) {
     cli_progress_end();
   }

@@ -53,8 +53,8 @@ struct session {
   rt_load_options loading; /* the options with which all programs are loaded */
   const rt_image *image;   /* the .oxla file; NULL if the session was opened from a model, or from a .oxla file that
                               contains the model */
-  const shape *assumed; /* the shapes of the inputs, with assumed sizes for the dimensions that options.keep_open keeps
-                           open; NULL as long as none are found (session_assume_sizes) */
+  const shape *assumed; /* the shapes of the inputs, with sizes for the dimensions to which nothing gives one; NULL as
+                           long as none are found (session_assume_sizes) */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
   uint32_t n_carried;
@@ -117,9 +117,6 @@ const dim_range *session_range_of(const session *s, const model_value *v, int d)
 /* Returns true if the program is for exactly the shapes of these inputs, and for their contents if it depends on
  * contents. */
 bool session_program_serves(const session *s, const rt_program *p, const session_inputs *inputs);
-/* If the options keep dimensions open, finds sizes for them at which the model can be imported (session.assumed).  If
- * there are none, they get open_dim, and compiling then says why that is impossible.  In ranges.c. */
-STATUS_MUST_USE status session_assume_sizes(session *s, const session_inputs *inputs);
 /* Reads a model or HLO text from the session's file. */
 STATUS_MUST_USE status session_open_model(const session *s, compiler_model **out);
 /* Waits for the session's turn and takes it.  The turn is a lock: one thread at a time has it, to compile,

@@ -132,7 +132,7 @@ static status find_sizes(assuming *x) {
 
 status session_assume_sizes(session *s, const session_inputs *inputs) {
   assuming x = {.s = s, .inputs = inputs, .keep = s->arena};
-  if (!s->options.keep_open || s->image || s->assumed || !session_has_open_sizes(s, inputs)) {
+  if (!s->options.open_dim || s->image || s->assumed || !session_has_open_sizes(s, inputs)) {
     return NULL;
   }
   TRY(find_sizes(&x));
@@ -220,7 +220,7 @@ static status compile_beyond(session *s, const session_inputs *inputs) {
   const session_program *c;
   const shape *likely = s->assumed;
   assuming x = {.s = s, .inputs = inputs, .keep = s->arena, .beyond = true};
-  if (!likely || s->options.n_ranges) {
+  if (!likely || !s->options.keep_open || s->options.n_ranges) {
     return NULL; /* ranges say which sizes are meant */
   }
   TRY(find_sizes(&x));
@@ -242,7 +242,7 @@ static status compile_beyond(session *s, const session_inputs *inputs) {
 
 status session_compile_ranges(session *s, const session_inputs *inputs, const session_program **out) {
   corners x = {.s = s, .inputs = inputs};
-  TRY(session_assume_sizes(s, inputs));
+  TRY(s->options.keep_open ? session_assume_sizes(s, inputs) : NULL);
   TRY(session_compile(s, inputs, out));
   status failed = guard_run(compile_corners, &x);
   failed = failed ? failed : compile_beyond(s, inputs);

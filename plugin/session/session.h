@@ -156,8 +156,12 @@ bool session_keeps_output(const session *s, const rt_program *p, uint32_t k);
  * otherwise the assumed one (session_guesses), or -1 if nothing is to be assumed. */
 shape session_input_shape(const session *s, const session_inputs *inputs, uint32_t k);
 /* Returns true if neither the inputs, the model nor options.dims give the size of dimension d of input k.  The largest
- * size of its range is then assumed, or session_options.open_dim. */
+ * size of its range is then assumed, or session_options.open_dim, or what session_assume_sizes found. */
 bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k, int d);
+/* If these inputs, the model and the options leave sizes open, looks for sizes with which the model can be imported
+ * (frontend/import/assume.h): they are assumed from now on, in place of options.open_dim.  That there are none is no
+ * error: compiling then says why. */
+STATUS_MUST_USE status session_assume_sizes(session *s, const session_inputs *inputs);
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);

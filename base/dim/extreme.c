@@ -96,11 +96,11 @@ static bool is_open(dim_table *t, dim a, dim b) {
 }
 
 dim dim_smaller(dim_table *t, dim a, dim b) {
-  return is_open(t, a, b) ? dim_min(t, a, b) : a == b || dim_at_most(t, a, b) ? a : b;
+  return is_open(t, a, b) ? dim_min(t, a, b) : dim_happens_greater(t, a, b) ? b : a;
 }
 
 dim dim_larger(dim_table *t, dim a, dim b) {
-  return is_open(t, a, b) ? dim_max(t, a, b) : a == b || dim_at_most(t, a, b) ? b : a;
+  return is_open(t, a, b) ? dim_max(t, a, b) : dim_happens_greater(t, a, b) ? a : b;
 }
 
 bool dim_contains_extreme(const dim_table *t, dim d) {

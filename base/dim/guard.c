@@ -216,6 +216,12 @@ bool dim_at_most(dim_table *t, dim a, dim b) {
   return x <= y;
 }
 
+bool dim_happens_greater(dim_table *t, dim a, dim b) {
+  int64_t x, y;
+  bool greater = dim_hint(t, a, &x) && dim_hint(t, b, &y) && x > y;
+  return greater ? dim_at_most(t, b, a) : a != b && !dim_at_most(t, a, b);
+}
+
 int64_t dim_pin(dim_table *t, dim d) {
   int64_t hint;
   if (!dim_hint(t, d, &hint)) {

@@ -49,6 +49,9 @@ bool dim_at_most(dim_table *t, dim a, dim b);
  * right for equal sizes too.  After dim_forgo_special_cases, the answer is true only if it is so for all sizes. */
 bool dim_happens_equal(dim_table *t, dim a, dim b);
 void dim_forgo_special_cases(dim_table *t);
+/* Returns true if a is greater than b, for a choice of which either is right if they are equal: a guard that it adds
+ * allows that, so the programs for both answers have the sizes between them in common. */
+bool dim_happens_greater(dim_table *t, dim a, dim b);
 /* Returns NULL if all questions could be answered, otherwise the source of the first question that could not.  A
  * question cannot be answered if one of its expressions is DIM_OVERFLOW, or if an expression cannot be evaluated at the
  * hints, since a number is too large or a divisor is not positive (dim_evaluate).  Then the answer was false and no

@@ -34,7 +34,7 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]) {
 
 /* --- arithmetic --- */
 
-static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_at_most(t, a, b) == larger ? b : a; }
+static dim choose(dim_table *t, dim a, dim b, bool larger) { return dim_happens_greater(t, a, b) == larger ? a : b; }
 
 /* HLO's division truncates towards zero, and that of dim.h rounds towards minus infinity; they agree if a is not
  * negative and b is positive.  If b is not positive, or not known to be, the result is DIM_OVERFLOW. */
@@ -72,7 +72,7 @@ static dim operate(const hlo_instr *i, dim_table *t, hlo_op op, dim a, dim b) {
     case HLO_MAX: return choose(t, a, b, true);
     case HLO_MIN: return choose(t, a, b, false);
     case HLO_NEG: return dim_signed_sub(t, 0, a);
-    case HLO_ABS: return dim_at_most(t, 0, a) ? a : dim_signed_sub(t, 0, a);
+    case HLO_ABS: return dim_happens_greater(t, 0, a) ? dim_signed_sub(t, 0, a) : a;
     case HLO_COPY: return a;
     case HLO_COMPARE: return compare(t, (hlo_comparison)hlo_int(i, HLO_ATTR_COMPARISON), a, b);
     default: return DIM_OVERFLOW;

@@ -39,30 +39,51 @@ static const char *guards(void) {
 }
 
 typedef struct question {
-  char relation; /* '=' or '<' (at most) */
+  char relation; /* '=', '<' (at most) or '>' (dim_happens_greater) */
   const char *a, *b;
   bool answer;
   const char *guards; /* the guards that asking it adds */
 } question;
 
 static const question questions[] = {
-    {'=', "seq+1", "1+seq", true, ""},          {'=', "seq+1", "seq", false, ""},
-    {'=', "seq", "past", false, "seq != past"}, {'=', "total", "past+seq", true, "total == past+seq"},
-    {'=', "batch", "1", true, "batch == 1"},    {'=', "seq", "1", false, "seq != 1"},
-    {'=', "seq+past", "-1", false, ""},         {'=', "unknown", "1", false, ""}, /* `unknown` has no hint */
-    {'<', "seq", "seq+past", true, ""},         {'<', "seq+1", "seq", false, ""},
-    {'<', "0", "seq*past", true, ""},           {'<', "seq", "1024", true, "seq <= 1024"},
-    {'<', "seq", "past", false, "past < seq"},  {'<', "past-5", "-1", true, "past-5 <= -1"},
+    {'=', "seq+1", "1+seq", true, ""},
+    {'=', "seq+1", "seq", false, ""},
+    {'=', "seq", "past", false, "seq != past"},
+    {'=', "total", "past+seq", true, "total == past+seq"},
+    {'=', "batch", "1", true, "batch == 1"},
+    {'=', "seq", "1", false, "seq != 1"},
+    {'=', "seq+past", "-1", false, ""},
+    {'=', "unknown", "1", false, ""}, /* `unknown` has no hint */
+    {'<', "seq", "seq+past", true, ""},
+    {'<', "seq+1", "seq", false, ""},
+    {'<', "0", "seq*past", true, ""},
+    {'<', "seq", "1024", true, "seq <= 1024"},
+    {'<', "seq", "past", false, "past < seq"},
+    {'<', "past-5", "-1", true, "past-5 <= -1"},
     {'<', "unknown", "1", false, ""},
+    {'>', "seq", "past", true, "past <= seq"},
+    {'>', "past", "seq", false, "past <= seq"},
+    {'>', "total", "past+seq", false, "total <= past+seq"},
+    {'>', "seq+1", "seq", true, ""},
+    {'>', "seq", "seq", false, ""},
+    {'>', "unknown", "1", true, ""},
 };
+
+static bool ask(char relation, dim a, dim b) {
+  switch (relation) {
+    case '=': return dim_equal(table, a, b);
+    case '<': return dim_at_most(table, a, b);
+    default: return dim_happens_greater(table, a, b);
+  }
+}
 
 START_TEST(answers_a_question) {
   const question *q = &questions[_i];
   dim a = parse(q->a), b = parse(q->b);
-  bool answer = q->relation == '=' ? dim_equal(table, a, b) : dim_at_most(table, a, b);
+  bool answer = ask(q->relation, a, b);
   ck_assert_msg(answer == q->answer, "%s %c %s", q->a, q->relation, q->b);
   ck_assert_str_eq(guards(), q->guards);
-  (void)(q->relation == '=' ? dim_equal(table, a, b) : dim_at_most(table, a, b));
+  (void)ask(q->relation, a, b);
   ck_assert_str_eq(guards(), q->guards);
 }
 END_TEST

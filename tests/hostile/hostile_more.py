@@ -397,8 +397,6 @@ def indices(h):
             run, refused = f"run {{}} --input i={file}_{side}.npy", "*" if op == "OneHot" else f"n: {op} .check.: "
             h.case(f"index_{name}_{side}", model, refused, run, file=f"index_{name}.onnx")
             h.case(f"index_{name}_{side}_unchecked", model, "*", run + " --unchecked", file=f"index_{name}.onnx")
-    h.case("compress_long", h.make([node("Compress", ["A", "c"], ["y"], name="n", axis=0)], [h.info("A", [2, 3])],
-                                   [h.info("y", None)], [h.const("c", [True] * 9, np.bool_)]), "n: Compress")
     h.case("gather_rank", h.make([node("GatherND", ["A", "i"], ["y"], name="n")], [h.info("A", [2]), h.info("i", [2, 7], I64)],
                                  [h.info("y", None)]), "n: GatherND")
     h.case("gather_batch", h.make([node("GatherND", ["A", "i"], ["y"], name="n", batch_dims=9)],

@@ -97,16 +97,6 @@ status onnx_import_non_zero(onnx_node *n) {
 
 /* --- Compress --- */
 
-/* Returns one more than the position of a constant condition's last true element; 0 if it has none, or if the
- * condition is not a constant. */
-static int64_t last_kept(const literal *condition) {
-  int64_t k = condition ? shape_elements(&condition->shape) : 0;
-  while (k > 0 && !literal_i64(condition, k - 1)) {
-    k--;
-  }
-  return k;
-}
-
 status onnx_import_compress(onnx_node *n) {
   hlo_builder *b = n->b;
   hlo_value x = n->in[0], condition = n->in[1];
@@ -122,10 +112,7 @@ status onnx_import_compress(onnx_node *n) {
              SHAPE_STR(onnx_dims(n), s));
   dim_table *t = onnx_dims(n);
   dim extent = hlo_shape(x)->dims[axis];
-  int64_t kept = last_kept(hlo_literal(condition));
-  CHECK_THAT(dim_at_most(t, kept, extent), INVALID, "condition keeps element %" PRId64 " of %s", kept - 1,
-             dim_print(n->arena, t, extent));
-  if (!dim_at_most(t, s->dims[0], extent)) { /* the condition may be longer than the axis; its rest is ignored */
+  if (!dim_at_most(t, s->dims[0], extent)) { /* the rest of a longer condition is ignored, as ONNX Runtime does */
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);

@@ -3,6 +3,7 @@
 #include "plugin/compiler/internal.h"
 
 #ifdef __GLIBC__
+#include <link.h>
 #include <malloc.h>
 #endif
 #include <sys/mman.h>
@@ -81,14 +82,21 @@ static bool model_lasts(const void *owner, const void *data, rt_writer *place) {
   return is_persistent;
 }
 
-/* An rt_sharing.drop function: tells the system that the pages of a mapped file need not stay in memory.  Pages that
- * the data only covers in part are left alone, since other data on them may be in use. */
-static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
+/* Tells the system that the pages of a mapped file need not stay in memory.  Pages that the data only covers in part
+ * are left alone, since other data on them may be in use. */
+static void drop_whole_pages(const void *data, uint64_t bytes) {
   enum { PAGE = 4096 };
   uintptr_t start = ((uintptr_t)data + PAGE - 1) & ~(uintptr_t)(PAGE - 1),
             end = ((uintptr_t)data + bytes) & ~(uintptr_t)(PAGE - 1);
-  if (owner && end > start && file_is_mapped(((const opened_model *)owner)->arena, data)) {
+  if (end > start) {
     (void)madvise((void *)start, end - start, MADV_DONTNEED);
+  }
+}
+
+/* An rt_sharing.drop function. */
+static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
+  if (owner && file_is_mapped(((const opened_model *)owner)->arena, data)) {
+    drop_whole_pages(data, bytes);
   }
 }
 
@@ -221,12 +229,33 @@ uint64_t compiler_model_hash(const compiler_model *s) {
   return m ? hash_bytes(m->source.bytes, m->source.size, 0) : 0;
 }
 
-/* Gives memory back to the system: the pages of the model's file that were read, and the memory that malloc would keep
- * after compiling a large model.  A few megabytes stay, since the next compilation would get each page by a fault. */
+/* A callback of dl_iterate_phdr: if the object has this function, tells the system that the pages of its read-only
+ * segments need not stay in memory.  They are as in the file, since no relocation writes to such a segment. */
+static int drop_code(struct dl_phdr_info *object, size_t size, void *unused) {
+  (void)size;
+  (void)unused;
+  bool own = false;
+  for (int k = 0; k < object->dlpi_phnum; k++) {
+    const ElfW(Phdr) *s = &object->dlpi_phdr[k];
+    own |= s->p_type == PT_LOAD && (uintptr_t)drop_code - object->dlpi_addr - s->p_vaddr < s->p_memsz;
+  }
+  for (int k = 0; own && k < object->dlpi_phnum; k++) {
+    const ElfW(Phdr) *s = &object->dlpi_phdr[k];
+    if (s->p_type == PT_LOAD && !(s->p_flags & PF_W)) {
+      drop_whole_pages((const uint8_t *)object->dlpi_addr + s->p_vaddr, s->p_memsz);
+    }
+  }
+  return own;
+}
+
+/* Gives memory back to the system: the pages of the model's file and of LLVM's code that were read, and the memory that
+ * malloc would keep after compiling a large model.  A few megabytes stay, since the next compilation would get each
+ * page by a fault. */
 static void give_memory_back(const opened_model *l) {
   if (l->onnx) {
     drop_pages(l, l->onnx->source.bytes, l->onnx->source.size);
   }
+  (void)dl_iterate_phdr(drop_code, NULL);
 #if defined __GLIBC__ && __GLIBC_PREREQ(2, 33)
   enum { KEPT = 8 << 20 };
   if (mallinfo2().fordblks > KEPT) {

@@ -4,6 +4,7 @@
 #include <assert.h>
 #include <pthread.h>
 #include <string.h>
+#include <sys/auxv.h>
 #include <sys/random.h>
 #include <time.h>
 
@@ -45,7 +46,13 @@ bool hash128_equal(hash128 a, hash128 b) { return a.words[0] == b.words[0] && a.
 static uint64_t process_seed;
 
 static void make_seed(void) {
+  enum { BYTES = 16 };
   hash_secret s;
+  const void *bytes = (const void *)getauxval(AT_RANDOM); /* bytes that the kernel gives to each process */
+  if (bytes) {
+    process_seed = hash_bytes(bytes, BYTES, 0);
+    return;
+  }
   (void)hash_secret_init(&s);
   memcpy(&process_seed, s.bytes, sizeof process_seed);
 }

@@ -30,7 +30,7 @@ uint64_t hash_mix(uint64_t hash, uint64_t value);
 /* Returns the hash of the text without its final 0. */
 uint64_t hash_text(const char *text);
 /* Returns a seed that differs from process to process, for tables whose keys come from a file.  What this library
- * computes must not depend on it. */
+ * computes must not depend on it.  All copies of this code in a process, as in the two libraries, have the same. */
 uint64_t hash_seed(void);
 
 typedef struct hash_secret {

@@ -21,6 +21,7 @@ base_sources = \
 	base/placement.c \
 	base/random.c \
 	base/status.c \
+	base/string_table.c \
 	base/tensor/bounds.c \
 	base/tensor/dtype.c \
 	base/tensor/literal.c \
@@ -52,6 +53,7 @@ base_files = \
 	base/protobuf_wire.h \
 	base/random.h \
 	base/status.h \
+	base/string_table.h \
 	base/tensor/bounds.h \
 	base/tensor/dtype.h \
 	base/tensor/dtypes.def \

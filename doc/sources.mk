@@ -33,6 +33,7 @@ man3_pages = \
 	doc/oxla_events.3 \
 	doc/oxla_execute.3 \
 	doc/oxla_finding_fn.3 \
+	doc/oxla_forget_strings.3 \
 	doc/oxla_free.3 \
 	doc/oxla_free_output.3 \
 	doc/oxla_get_output.3 \
@@ -81,6 +82,8 @@ man3_pages = \
 	doc/oxla_set_output_at.3 \
 	doc/oxla_set_seed.3 \
 	doc/oxla_start.3 \
+	doc/oxla_string_bytes.3 \
+	doc/oxla_string_number.3 \
 	doc/oxla_subject.3 \
 	doc/oxla_survey.3 \
 	doc/oxla_take_output.3 \

@@ -21,6 +21,7 @@ frontend_sources = \
 	frontend/model/model.c \
 	frontend/model/opsets.c \
 	frontend/model/source.c \
+	frontend/model/strings.c \
 	frontend/model/tensor.c \
 	frontend/model/wire_scan.c \
 	frontend/model/wire_unpack.c \

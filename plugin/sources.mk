@@ -8,6 +8,7 @@ plugin_api_sources = \
 	plugin/api/gpu.c \
 	plugin/api/profile.c \
 	plugin/api/run.c \
+	plugin/api/strings.c \
 	plugin/session/cache.c \
 	plugin/session/compile_cache.c \
 	plugin/session/compiler.c \

@@ -27,6 +27,7 @@ runtime_sources = \
 	runtime/program/program.c \
 	runtime/program/size_text.c \
 	runtime/program/sizes.c \
+	runtime/program/strings.c \
 	runtime/program/told.c \
 	runtime/program/weight_pool.c
 runtime_files = \
@@ -62,6 +63,7 @@ runtime_files = \
 	runtime/program/program.h \
 	runtime/program/size_text.h \
 	runtime/program/sizes.h \
+	runtime/program/strings.h \
 	runtime/program/target.h \
 	runtime/program/told.h \
 	runtime/program/weight_pool.h

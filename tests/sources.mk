@@ -65,6 +65,7 @@ check_programs = \
 	tests/unit/base/check_npy \
 	tests/unit/base/check_placement \
 	tests/unit/base/check_protobuf_wire \
+	tests/unit/base/check_string_table \
 	tests/unit/emit/blocks/check_block \
 	tests/unit/emit/blocks/check_block_attention \
 	tests/unit/emit/blocks/check_block_copies \
@@ -539,6 +540,7 @@ tests_files = \
 	tests/contrib/quantised.py \
 	tests/contrib/refusals.py \
 	tests/contrib/runtime_cases.py \
+	tests/contrib/strings.py \
 	tests/contrib/test-contrib \
 	tests/contrib/without_kernels.py \
 	tests/count-cases \
@@ -1173,6 +1175,8 @@ tests_unit_base_check_placement_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_placement_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_protobuf_wire_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_protobuf_wire_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_string_table_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_string_table_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_blocks_check_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_blocks_check_block_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -53,7 +53,7 @@ status verify_write_example(arena *a, const char *stem, const char *extension, c
     uint8_t *array;
     size_t array_size;
     files[k] = arena_printf(a, "%s.%" PRIu32 ".npy", file, k);
-    TRY(npy_format(a, &inputs[k], &array, &array_size));
+    TRY(npy_format(a, &inputs[k], NULL, &array, &array_size));
     TRY(file_write(files[k], array, array_size));
   }
   *out = (verify_example){file, n_inputs, names, files};

@@ -14,17 +14,20 @@ literal literal_new(arena *a, shape s, void **data) {
   return literal_make(s, *data);
 }
 
+/* A string is stored as its number. */
+static dtype number_type(dtype type) { return type == DTYPE_STR ? DTYPE_S64 : type; }
+
 literal literal_scalar_f64(arena *a, dtype type, double value) {
   void *data;
   literal l = literal_new(a, shape_scalar(type), &data);
-  dtype_store_f64(type, data, value, true, DTYPE_ROUND_NEAREST);
+  dtype_store_f64(number_type(type), data, value, true, DTYPE_ROUND_NEAREST);
   return l;
 }
 
 literal literal_scalar_i64(arena *a, dtype type, int64_t value) {
   void *data;
   literal l = literal_new(a, shape_scalar(type), &data);
-  dtype_convert(DTYPE_S64, &value, type, data, 1, true, DTYPE_ROUND_NEAREST);
+  dtype_convert(DTYPE_S64, &value, number_type(type), data, 1, true, DTYPE_ROUND_NEAREST);
   return l;
 }
 

@@ -16,6 +16,7 @@ static const char MAGIC[MAGIC_SIZE + 1] = "\x93NUMPY";
 typedef struct header {
   dtype type, raw; /* raw: the type to assume if the code, such as "<V2", states only the size (npy_parse) */
   bool swap, fortran;
+  size_t unit, length; /* for strings: the bytes of a character, 1 or 4, and the number of characters */
   int rank;
   dim dims[SHAPE_MAX_RANK];
   bool has_type, has_order, has_shape;
@@ -130,6 +131,18 @@ static bool is_raw(const char *text, size_t n, dtype raw) {
          (size_t)(text[2] - '0') == dtype_bytes(raw) && dtype_bytes(raw) <= 2;
 }
 
+/* Reads a code such as "<U5" or "|S5".  Returns false if it is another one. */
+static bool find_string(const char *text, size_t n, header *h) {
+  enum { LONGEST = 1 << 24 };
+  bool is_string = n > 2 && (text[1] == 'U' || text[1] == 'S');
+  for (size_t k = 2; k < n && is_string; k++) {
+    is_string = text[k] >= '0' && text[k] <= '9' && h->length < LONGEST;
+    h->length = 10 * h->length + (size_t)(text[k] - '0');
+  }
+  h->unit = is_string ? (text[1] == 'U' ? 4 : 1) : 0;
+  return is_string;
+}
+
 static status find_type(const char *text, size_t n, header *h) {
   for (size_t i = 0; i < sizeof names / sizeof *names; i++) {
     if (is_text(text, n, names[i].name)) {
@@ -145,6 +158,10 @@ static status find_type(const char *text, size_t n, header *h) {
       h->type = codes[i].type;
       return NULL;
     }
+  }
+  if (find_string(text, n, h)) {
+    h->type = DTYPE_STR;
+    return NULL;
   }
   h->type = h->raw;
   CHECK_THAT(is_raw(text, n, h->raw), STATUS_UNSUPPORTED, "its element type \"%.*s\" has no equal here",
@@ -292,12 +309,77 @@ static const void *decode(arena *a, const header *h, const shape *s, const uint8
   return data;
 }
 
-static status parse(arena *a, const uint8_t *bytes, size_t size, dtype raw, literal *out) {
+/* --- strings --- */
+
+/* Writes a character in UTF-8, at most 4 bytes.  Returns their number, or 0 if Unicode has no such character. */
+static size_t put_utf8(uint32_t c, uint8_t *out) {
+  if (c < 0x80) {
+    out[0] = (uint8_t)c;
+    return 1;
+  }
+  int more = c < 0x800 ? 1 : c < 0x10000 ? 2 : 3;
+  if (c > 0x10FFFF || (c >= 0xD800 && c < 0xE000)) {
+    return 0;
+  }
+  out[0] = (uint8_t)(0xFF00u >> (more + 1) | c >> 6 * more);
+  for (int k = 1; k <= more; k++) {
+    out[k] = (uint8_t)(0x80 | (c >> 6 * (more - k) & 0x3F));
+  }
+  return (size_t)more + 1;
+}
+
+static uint32_t character(const header *h, const uint8_t *at) {
+  uint32_t c = at[0];
+  if (h->unit == 4) {
+    c = h->swap ? (uint32_t)at[0] << 24 | (uint32_t)at[1] << 16 | (uint32_t)at[2] << 8 | at[3]
+                : (uint32_t)at[3] << 24 | (uint32_t)at[2] << 16 | (uint32_t)at[1] << 8 | at[0];
+  }
+  return c;
+}
+
+/* Adds one element to the table, as NumPy reads it: without the NULs at its end. */
+static status add_string(const header *h, const uint8_t *from, uint8_t *scratch, string_table *strings, uint64_t *out) {
+  size_t n = 0, length = h->length;
+  while (length && !character(h, from + (length - 1) * h->unit)) {
+    length--;
+  }
+  for (size_t k = 0; k < length; k++) {
+    uint32_t c = character(h, from + k * h->unit);
+    size_t more = h->unit == 1 ? 1 : put_utf8(c, scratch + n);
+    CHECK_THAT(more, STATUS_INVALID_FILE, "a string has the character 0x%" PRIx32 ", which Unicode lacks", c);
+    scratch[n] = h->unit == 1 ? (uint8_t)c : scratch[n];
+    n += more;
+  }
+  *out = string_table_add(strings, scratch, n);
+  return NULL;
+}
+
+static status parse_strings(arena *a, const header *h, const shape *s, const uint8_t *from, size_t size,
+                            string_table *strings, literal *out) {
+  size_t n = (size_t)shape_elements(s), each = h->unit * h->length;
+  CHECK_THAT(strings, STATUS_UNSUPPORTED, "its elements are strings");
+  CHECK_THAT(each ? n <= size / each && size == n * each : size == 0, STATUS_INVALID_FILE,
+             "it has %zu bytes of elements, but %zu strings of %zu", size, n, each);
+  uint64_t *numbers = ARENA_NEW_N(a, uint64_t, n);
+  uint8_t *scratch = arena_alloc(a, 4 * h->length + 1);
+  for (size_t k = 0; k < n; k++) {
+    TRY(add_string(h, from + k * each, scratch, strings, &numbers[k]));
+  }
+  header plain = *h;
+  plain.swap = false;
+  *out = literal_make(*s, decode(a, &plain, s, (const uint8_t *)numbers));
+  return NULL;
+}
+
+static status parse(arena *a, const uint8_t *bytes, size_t size, dtype raw, string_table *strings, literal *out) {
   header h = {.raw = raw};
   size_t start;
   TRY(read_header(bytes, size, &h, &start));
   shape s = shape_make(h.type, h.rank, h.dims);
   TRY(shape_check(&s, "its shape"));
+  if (h.type == DTYPE_STR) {
+    return parse_strings(a, &h, &s, bytes + start, size - start, strings, out);
+  }
   uint64_t total = (uint64_t)shape_bytes(&s);
   CHECK_THAT(size - start == total, STATUS_INVALID_FILE, "it has %zu bytes of elements, but %s has %" PRIu64,
              size - start, SHAPE_STR(NULL, &s), total);
@@ -305,15 +387,16 @@ static status parse(arena *a, const uint8_t *bytes, size_t size, dtype raw, lite
   return NULL;
 }
 
-status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, literal *out) {
-  return status_prefix(parse(a, bytes, size, raw, out), "%s", what);
+status npy_parse(arena *a, const char *what, const void *bytes, size_t size, dtype raw, string_table *strings,
+                 literal *out) {
+  return status_prefix(parse(a, bytes, size, raw, strings, out), "%s", what);
 }
 
 status npy_read(arena *a, const char *path, dtype raw, literal *out) {
   const uint8_t *bytes;
   size_t size;
   TRY(file_map(a, path, &bytes, &size));
-  return npy_parse(a, path, bytes, size, raw, out);
+  return npy_parse(a, path, bytes, size, raw, NULL, out);
 }
 
 /* --- writing --- */
@@ -331,33 +414,60 @@ static const char *code_of(arena *a, dtype type) {
   return names[i].name;
 }
 
-static const char *dictionary(arena *a, const shape *s) {
+/* Returns the strings as bytes of one length, with NULs at their ends, and sets *length. */
+static status flat_strings(arena *a, const literal *l, const string_table *strings, const uint8_t **out,
+                           size_t *length) {
+  int64_t n = shape_elements(&l->shape);
+  size_t size;
+  CHECK_THAT(strings, STATUS_UNSUPPORTED, "strings cannot be written here");
+  *length = 1;
+  for (int64_t k = 0; k < n; k++) {
+    const char *text = string_table_text(strings, (uint64_t)literal_i64(l, k), &size);
+    CHECK_THAT(text && (!size || text[size - 1]), STATUS_UNSUPPORTED,
+               "element %" PRId64 " is no string that .npy can hold", k);
+    *length = size > *length ? size : *length;
+  }
+  CHECK_THAT(n == 0 || *length <= SIZE_MAX / (size_t)n, STATUS_RESOURCE, "the strings are too long");
+  uint8_t *all = arena_calloc(a, (size_t)n * *length + 1, 1);
+  for (int64_t k = 0; k < n; k++) {
+    const char *text = string_table_text(strings, (uint64_t)literal_i64(l, k), &size);
+    memcpy(all + (size_t)k * *length, text, size);
+  }
+  *out = all;
+  return NULL;
+}
+
+static const char *dictionary(arena *a, const shape *s, const char *code) {
   const char *dims = "";
   for (int d = 0; d < s->rank; d++) {
     dims = arena_printf(a, "%s%s%" PRId64, dims, d ? ", " : "", s->dims[d]);
   }
-  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code_of(a, s->type), dims,
+  return arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (%s%s), }", code, dims,
                       s->rank == 1 ? "," : "");
 }
 
-status npy_format(arena *a, const literal *l, uint8_t **bytes, size_t *size) {
-  CHECK_THAT(l->shape.type != DTYPE_STR, STATUS_UNSUPPORTED, "arrays of strings cannot be written as .npy");
-  const char *text = dictionary(a, &l->shape);
+status npy_format(arena *a, const literal *l, const string_table *strings, uint8_t **bytes, size_t *size) {
+  bool is_string = l->shape.type == DTYPE_STR;
+  const uint8_t *data = l->data;
+  size_t length = 0;
+  TRY(is_string ? flat_strings(a, l, strings, &data, &length) : NULL);
+  const char *text = dictionary(a, &l->shape, is_string ? arena_printf(a, "|S%zu", length) : code_of(a, l->shape.type));
   unsigned bits = dtype_get_info((dtype)l->shape.type)->bits;
-  size_t n = strlen(text), total = (size_t)shape_bytes(&l->shape);
+  size_t n = strlen(text),
+         total = is_string ? (size_t)shape_elements(&l->shape) * length : (size_t)shape_bytes(&l->shape);
   /* The header is padded with spaces and a newline, so that the elements begin at a multiple of 64. */
   size_t start = (MAGIC_SIZE + 4 + n + 1 + HEADER_ALIGN - 1) / HEADER_ALIGN * HEADER_ALIGN;
-  size_t length = start - MAGIC_SIZE - 4;
+  size_t header_bytes = start - MAGIC_SIZE - 4;
   uint8_t *file = arena_alloc_aligned(a, start + total, HEADER_ALIGN);
   memcpy(file, MAGIC, MAGIC_SIZE);
   file[6] = 1;
-  file[8] = (uint8_t)length;
-  file[9] = (uint8_t)(length >> 8);
-  memset(file + 10, ' ', length);
+  file[8] = (uint8_t)header_bytes;
+  file[9] = (uint8_t)(header_bytes >> 8);
+  memset(file + 10, ' ', header_bytes);
   memcpy(file + 10, text, n);
   file[start - 1] = '\n';
   if (total) {
-    memcpy(file + start, l->data, total);
+    memcpy(file + start, data, total);
   }
   for (size_t i = 0; dtype_is_int((dtype)l->shape.type) && bits < 8 && i < total; i++) {
     /* ml_dtypes stores types of less than 8 bits without sign extension */

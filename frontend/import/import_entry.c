@@ -19,8 +19,6 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
   dtype element = dtype_from_onnx(t->elem_type);
   CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", v->name,
              (int)t->elem_type);
-  CHECK_THAT(element != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "'%s' holds strings, which are not supported yet", v->name);
   if (!t->shape) {
     *out = shape_scalar(element);
     out->kind = SHAPE_UNRANKED;

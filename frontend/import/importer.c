@@ -239,6 +239,31 @@ status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto
   return onnx_sparse_tensor_literal(n->arena, &n->scope->importer->frame->model->source, t, out);
 }
 
+/* --- strings --- */
+
+/* All strings of the model are in the table already (onnx_model_collect_strings), so it does not change. */
+static int64_t string_number(const onnx_node *n, const void *bytes, size_t size) {
+  return (int64_t)string_table_add(n->scope->importer->frame->model->source.strings, bytes, size);
+}
+
+status onnx_node_strings(const onnx_node *n, const char *name, const int64_t **numbers, size_t *count) {
+  const ProtobufCBinaryData *strings;
+  TRY(onnx_attr_byte_strings(n->proto, name, &strings, count));
+  int64_t *all = ARENA_NEW_N(n->arena, int64_t, *count);
+  for (size_t k = 0; k < *count; k++) {
+    all[k] = string_number(n, strings[k].data, strings[k].len);
+  }
+  *numbers = all;
+  return NULL;
+}
+
+status onnx_node_string(const onnx_node *n, const char *name, const char *def, int64_t *number) {
+  const char *text;
+  TRY(onnx_attr_string(n->arena, n->proto, name, def, &text));
+  *number = string_number(n, text, strlen(text));
+  return NULL;
+}
+
 /* --- axes --- */
 
 status onnx_axis(int64_t axis, int64_t rank, int64_t *out) {

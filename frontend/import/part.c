@@ -225,7 +225,7 @@ static status add_inputs(arena *a, const onnx_part *part, const onnx_part_value 
   for (uint32_t k = 0; k < part->inputs.n; k++) {
     if (inputs[k].is_constant) {
       Onnx__TensorProto *t = g->initializer[g->n_initializer++] = ARENA_NEW(a, Onnx__TensorProto);
-      TRY(onnx_tensor_from_literal(a, inputs[k].name, &inputs[k].value, t));
+      TRY(onnx_tensor_from_literal(a, inputs[k].name, &inputs[k].value, NULL, t));
     } else {
       g->input[g->n_input++] = declare(a, &inputs[k]);
     }
@@ -295,7 +295,7 @@ static status restore(void *data, Onnx__TensorProto *t) {
     CHECK_THAT(bytes <= r->left, STATUS_UNSUPPORTED, "it takes more than 64 MiB");
     r->left -= bytes;
     TRY(onnx_tensor_literal(r->a, r->source, t, &l));
-    TRY(onnx_tensor_from_literal(r->a, t->name, &l, t));
+    TRY(onnx_tensor_from_literal(r->a, t->name, &l, r->source->strings, t));
   }
   return NULL;
 }

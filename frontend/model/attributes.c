@@ -143,6 +143,15 @@ status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const flo
   return NULL;
 }
 
+status onnx_attr_byte_strings(const Onnx__NodeProto *node, const char *name, const ProtobufCBinaryData **values,
+                              size_t *n) {
+  const Onnx__AttributeProto *t;
+  TRY(find_typed(node, name, TYPE(STRINGS), &t));
+  *values = t ? t->strings : NULL;
+  *n = t ? t->n_strings : 0;
+  return NULL;
+}
+
 status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name, const char *const **values,
                          size_t *n) {
   const Onnx__AttributeProto *t;

@@ -36,6 +36,9 @@ STATUS_MUST_USE status onnx_attr_string(arena *a, const Onnx__NodeProto *node, c
  * absent from empty. */
 STATUS_MUST_USE status onnx_attr_ints(const Onnx__NodeProto *node, const char *name, const int64_t **values, size_t *n);
 STATUS_MUST_USE status onnx_attr_floats(const Onnx__NodeProto *node, const char *name, const float **values, size_t *n);
+/* Returns the strings as they are in the message, with any bytes. */
+STATUS_MUST_USE status onnx_attr_byte_strings(const Onnx__NodeProto *node, const char *name,
+                                              const ProtobufCBinaryData **values, size_t *n);
 /* Returns NUL-terminated copies on the arena. */
 STATUS_MUST_USE status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name,
                                          const char *const **values, size_t *n);

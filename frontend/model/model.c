@@ -105,6 +105,7 @@ static status check_model(onnx_model *m) {
   arena_cleanup(m->arena, destroy_scratch, scratch);
   *scratch = arena_create(arena_budget(m->arena));
   status failed = check_bodies(m, *scratch);
+  failed = failed ? failed : onnx_model_collect_strings(m, *scratch);
   destroy_scratch(scratch);
   return failed;
 }

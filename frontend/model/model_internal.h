@@ -9,6 +9,10 @@
 /* opsets.c: reads and checks a list of opset imports.  The table is on `a`. */
 STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n, onnx_opsets *out);
 
+/* strings.c: sets m->source.strings to a table of all strings of the model that may become elements of arrays.  Equal
+ * models have equal tables. */
+STATUS_MUST_USE status onnx_model_collect_strings(onnx_model *m, arena *scratch);
+
 /* graph_check.c: check names, domains and the order of nodes in the main graph, or in a function's body, with all
  * subgraphs.  They sort lists of nodes that are not in dependency order and replace the domain "ai.onnx" by "".
  * Temporary memory is on `scratch`.  m->functions must be loaded. */

@@ -15,6 +15,8 @@ typedef struct onnx_source {
   /* The folder of the model's file.  NULL means that external data is refused, as for a model in memory without a path.
    */
   struct onnx_folder *folder;
+  /* The numbers of strings.  That of a model has all of the model's strings.  NULL means that strings are refused. */
+  struct string_table *strings;
 } onnx_source;
 
 /* Opens a regular file.  Its bytes are mapped read-only or, if the file is small, copied (file_map in base/file.h);

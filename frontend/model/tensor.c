@@ -261,6 +261,19 @@ static status decode_uint64(arena *a, const Onnx__TensorProto *t, dtype type, in
   return NULL;
 }
 
+/* Returns the numbers of the strings. */
+static status decode_strings(arena *a, const onnx_source *src, const Onnx__TensorProto *t, int64_t n,
+                             const void **out) {
+  CHECK_THAT(t->n_string_data == (uint64_t)n, STATUS_INVALID_MODEL, "string_data has %zu elements instead of %" PRId64,
+             t->n_string_data, n);
+  uint64_t *numbers = ARENA_NEW_N(a, uint64_t, t->n_string_data);
+  for (size_t k = 0; k < t->n_string_data; k++) {
+    numbers[k] = string_table_add(src->strings, t->string_data[k].data, t->string_data[k].len);
+  }
+  *out = numbers;
+  return NULL;
+}
+
 static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *t, field f, dtype type, int64_t n,
                      bool anywhere, const void **out) {
   uint64_t size = packed_bytes(type, n);
@@ -273,6 +286,7 @@ static status decode(arena *a, const onnx_source *src, const Onnx__TensorProto *
                  "int64_data has %zu elements instead of %" PRId64, t->n_int64_data, n);
       *out = t->int64_data;
       return NULL;
+    case FIELD_STRING: return decode_strings(a, src, t, n, out);
     default:
       TRY(find_bytes(src, t, f, size, &span));
       CHECK_THAT(span.size == size, STATUS_INVALID_MODEL, "%s has %" PRIu64 " bytes instead of %" PRIu64, field_name(f),
@@ -288,7 +302,7 @@ static status tensor_literal(arena *a, const onnx_source *src, const Onnx__Tenso
   field f;
   TRY(tensor_shape(t, &s));
   dtype type = s.type;
-  CHECK_THAT(type != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "its elements are strings");
+  CHECK_THAT(type != DTYPE_STR || src->strings, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "its elements are strings");
   CHECK_THAT(!t->segment, STATUS_UNSUPPORTED, "is a segment of a larger tensor");
   TRY(find_field(t, &f));
   int64_t n = shape_elements(&s);
@@ -297,7 +311,8 @@ static status tensor_literal(arena *a, const onnx_source *src, const Onnx__Tenso
     CHECK_THAT(n == 0, STATUS_INVALID_MODEL, "has no data for its %" PRId64 " elements", n);
     return NULL;
   }
-  CHECK_THAT(f == FIELD_RAW || f == FIELD_EXTERNAL || f == field_of_type(type), STATUS_INVALID_MODEL,
+  bool any_field = type != DTYPE_STR && (f == FIELD_RAW || f == FIELD_EXTERNAL);
+  CHECK_THAT(any_field || f == field_of_type(type), STATUS_INVALID_MODEL,
              "its elements are %s, but they are in %s instead of %s", dtype_name(type), field_name(f),
              field_name(field_of_type(type)));
   return decode(a, src, t, f, type, n, anywhere, &out->data);
@@ -380,21 +395,35 @@ static status parse_pb(arena *a, const onnx_source *src, const char **name, lite
   return tensor_literal(a, src, t, false, out);
 }
 
-status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size, const char **name,
-                            literal *out) {
-  onnx_source src = {.name = what, .bytes = bytes, .size = size};
+status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size, string_table *strings,
+                            const char **name, literal *out) {
+  onnx_source src = {.name = what, .bytes = bytes, .size = size, .strings = strings};
   return status_prefix(parse_pb(a, &src, name, out), "%s", what);
 }
 
-status onnx_tensor_read_pb(arena *a, const char *path, const char **name, literal *out) {
+status onnx_tensor_read_pb(arena *a, const char *path, string_table *strings, const char **name, literal *out) {
   onnx_source src;
   TRY(onnx_source_open(a, path, &src));
-  return onnx_tensor_parse_pb(a, src.name, src.bytes, src.size, name, out);
+  return onnx_tensor_parse_pb(a, src.name, src.bytes, src.size, strings, name, out);
 }
 
-status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, Onnx__TensorProto *out) {
+static status put_strings(arena *a, const char *name, const literal *l, const string_table *strings,
+                          Onnx__TensorProto *out) {
+  const uint64_t *numbers = l->data;
+  CHECK_THAT(strings, STATUS_UNSUPPORTED, "%s: strings cannot be written here", name);
+  out->n_string_data = (size_t)shape_elements(&l->shape);
+  out->string_data = ARENA_NEW_N(a, ProtobufCBinaryData, out->n_string_data);
+  for (size_t k = 0; k < out->n_string_data; k++) {
+    const char *text = string_table_text(strings, numbers[k], &out->string_data[k].len);
+    CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "%s: there is no string %" PRIu64, name, numbers[k]);
+    out->string_data[k].data = (uint8_t *)(uintptr_t)text;
+  }
+  return NULL;
+}
+
+status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, const string_table *strings,
+                                Onnx__TensorProto *out) {
   dtype type = l->shape.type;
-  CHECK_THAT(type != DTYPE_STR, STATUS_UNSUPPORTED, "%s: tensors of strings cannot be written", name);
   int64_t n = shape_elements(&l->shape);
   onnx__tensor_proto__init(out);
   out->name = arena_strdup(a, name);
@@ -402,6 +431,9 @@ status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, On
   out->data_type = dtype_get_info(type)->onnx;
   out->n_dims = l->shape.rank;
   out->dims = arena_memdup(a, l->shape.dims, l->shape.rank * sizeof(int64_t));
+  if (type == DTYPE_STR) {
+    return put_strings(a, name, l, strings, out);
+  }
   out->has_raw_data = 1;
   out->raw_data.len = packed_bytes(type, n);
   out->raw_data.data = (uint8_t *)l->data;
@@ -412,9 +444,10 @@ status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, On
   return NULL;
 }
 
-status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
+status onnx_tensor_to_pb(arena *a, const char *name, const literal *l, const string_table *strings, uint8_t **bytes,
+                         size_t *size) {
   Onnx__TensorProto t;
-  TRY(onnx_tensor_from_literal(a, name, l, &t));
+  TRY(onnx_tensor_from_literal(a, name, l, strings, &t));
   *size = onnx__tensor_proto__get_packed_size(&t);
   *bytes = arena_alloc(a, *size);
   onnx__tensor_proto__pack(&t, *bytes);

@@ -378,7 +378,7 @@ status hlo_shape_convert(const hlo_instr *i, dim_table *dims, shape *results) {
 }
 
 status hlo_shape_bitcast(const hlo_instr *i, dim_table *dims, shape *results) {
-  TRY(check_declared_like(i, dims, &results[0], TYPES_ALL & ~(unsigned)TYPES_STRING));
+  TRY(check_declared_like(i, dims, &results[0], TYPES_ALL));
   const dtype_info *from = dtype_get_info(hlo_type(i->operands[0])), *to = dtype_get_info((dtype)results[0].type);
   CHECK_THAT(from->bits == to->bits, INVALID, "%s has %d bits but %s has %d", from->name, from->bits, to->name,
              to->bits);

@@ -68,6 +68,10 @@ struct oxla_run {
   const session_program *compiled; /* the program for the present inputs; NULL if it was not looked up yet */
   _Atomic int cancelled;           /* bits of api_cancel; 0 means that the run continues */
   api_worker *worker;              /* NULL if oxla_start was never called */
+  /* The numbers of strings that oxla_string_number has added to the model's, and their memory; NULL as long as there
+   * are none. */
+  struct string_table *strings;
+  arena *string_memory;
 };
 
 /* Converts a status to an oxla_error, which is the same object under another name. */

@@ -89,8 +89,7 @@ void oxla_error_free(oxla_error *error);
 
 /* --- tensors: types and arrays --- */
 
-/* The type of an element.  The numbers are those of ONNX's TensorProto.DataType.  Models that compute with OXLA_STRING
- * are not supported. */
+/* The type of an element.  The numbers are those of ONNX's TensorProto.DataType. */
 typedef enum oxla_type {
   OXLA_FLOAT = 1,
   OXLA_UINT8 = 2,
@@ -126,7 +125,8 @@ enum { OXLA_MAX_RANK = 16 };
 
 /* An array, or the declaration of one.  It is row-major and contiguous.  Elements of types with less than 8 bits
  * (OXLA_INT4, OXLA_UINT2, OXLA_FLOAT4E2M1, OXLA_FLOAT6E2M3 and others) take one byte each; for signed integers the byte
- * extends the sign, for others its high bits are 0.  OXLA_BOOL takes one byte, 0 or 1. */
+ * extends the sign, for others its high bits are 0.  OXLA_BOOL takes one byte, 0 or 1.  OXLA_STRING takes a uint64_t,
+ * the number of a string (oxla_string_number). */
 typedef struct oxla_tensor {
   oxla_type type;
   int rank; /* -1 if the model's input takes any rank, or if an output's rank is not known before it is computed */
@@ -397,6 +397,16 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
  * the dimension in which it grows (oxla_carried.axis).  The input's value must have been computed by an execution, and
  * must be at least that long. */
 oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
+/* Sets *out to the number of a string of n bytes, by which arrays of OXLA_STRING name it in the inputs and outputs of
+ * this run.  Equal strings have equal numbers, the empty one has 0, and the strings of the model come first, so their
+ * numbers are the same in all runs.  The run keeps a copy of a string that it did not know until oxla_forget_strings.
+ */
+oxla_error *oxla_string_number(oxla_run *run, const char *bytes, size_t n, uint64_t *out);
+/* Returns the bytes of the string with that number, followed by a NUL, and sets *n, which may be NULL, to how many they
+ * are; returns NULL if there is none.  They are valid until oxla_forget_strings or oxla_run_destroy. */
+const char *oxla_string_bytes(const oxla_run *run, uint64_t number, size_t *n);
+/* Forgets the strings that are not the model's, and their numbers: for a run that gets new ones for ever. */
+void oxla_forget_strings(oxla_run *run);
 /* Copies the data of all inputs that are set and in host memory into memory of the run, so that the caller may reuse
  * its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);

@@ -63,6 +63,7 @@ void oxla_run_destroy(oxla_run *run) {
   finish_all(run, run->kept, source_of(run)->n_inputs);
   finish_all(run, run->outputs, source_of(run)->n_outputs);
   forget_program(run);
+  oxla_forget_strings(run);
   api_free_carried(run);
   for (uint32_t k = 0; run->tensors && k < source_of(run)->n_inputs; k++) {
     api_drop_tensor(run, k);

@@ -19,7 +19,7 @@ typedef struct difference {
 static int parts_of(const literal *l, int64_t k, double *out) {
   dtype type = (dtype)l->shape.type;
   if (!dtype_is_complex(type)) {
-    out[0] = literal_f64(l, k);
+    out[0] = type == DTYPE_STR ? (double)literal_i64(l, k) : literal_f64(l, k);
     return 1;
   }
   dtype part = type == DTYPE_C64 ? DTYPE_F32 : DTYPE_F64;
@@ -47,7 +47,7 @@ static difference find_differences(const literal *got, const literal *want, doub
                width) == 0) {
       continue;
     }
-    bool close = true;
+    bool close = got->shape.type != DTYPE_STR; /* numbers of strings are equal or not */
     int parts = parts_of(got, k, g);
     (void)parts_of(want, k, w);
     for (int p = 0; p < parts; p++) {
@@ -121,7 +121,8 @@ static status make_light_inputs(arena *a, const compiler_model *source, literal 
   return NULL;
 }
 
-static status read_inputs(arena *a, const char *folder, const compiler_model *source, literal *inputs) {
+static status read_inputs(arena *a, const char *folder, const compiler_model *source, string_table *strings,
+                          literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
     shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
@@ -130,13 +131,13 @@ static status read_inputs(arena *a, const char *folder, const compiler_model *so
                SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,
                "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
-    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &inputs[k]), "input %" PRIu32, k));
+    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, strings, &inputs[k]), "input %" PRIu32, k));
   }
   return NULL;
 }
 
 /* Reads the expected outputs from the files prefix0.pb, prefix1.pb, ... */
-static status read_outputs(arena *a, const compiler_model *source, data_set *set) {
+static status read_outputs(arena *a, const compiler_model *source, string_table *strings, data_set *set) {
   set->outputs = ARENA_NEW_N(a, literal, source->n_outputs);
   for (;; set->n_outputs++) {
     const char *path = arena_printf(a, "%s%" PRIu32 ".pb", set->outputs_prefix, set->n_outputs);
@@ -149,8 +150,8 @@ static status read_outputs(arena *a, const compiler_model *source, data_set *set
     CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
                "output '%s' is %s, which is not an array", source->outputs[set->n_outputs].name,
                SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
-    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, &set->outputs[set->n_outputs]), "output %" PRIu32,
-                      set->n_outputs));
+    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, strings, &set->outputs[set->n_outputs]),
+                      "output %" PRIu32, set->n_outputs));
   }
   CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "there are no expected outputs: there is no file %s0.pb",
              set->outputs_prefix);
@@ -164,7 +165,8 @@ typedef struct data_sets {
 
 /* Reads the inputs of all data sets.  The expected outputs are read later, so that an error in the model is reported
  * before an error in the files of outputs. */
-static status read_sets(const cli_case *c, const compiler_model *source, arena *a, data_sets *out) {
+static status read_sets(const cli_case *c, const session *s, arena *a, data_sets *out) {
+  const compiler_model *source = session_source(s);
   for (;; out->n++) {
     const char *folder = arena_printf(a, "%s/test_data_set_%" PRIu32, c->path, out->n);
     if (c->light_output ? out->n == 1 : !exists(folder)) {
@@ -177,7 +179,8 @@ static status read_sets(const cli_case *c, const compiler_model *source, arena *
     data_set *set = &out->items[out->n];
     set->inputs = ARENA_NEW_N(a, literal, source->n_inputs);
     set->outputs_prefix = c->light_output ? c->light_output : arena_printf(a, "%s/output_", folder);
-    TRY(c->light_output ? make_light_inputs(a, source, set->inputs) : read_inputs(a, folder, source, set->inputs));
+    TRY(c->light_output ? make_light_inputs(a, source, set->inputs)
+                        : read_inputs(a, folder, source, session_strings(s), set->inputs));
   }
 }
 
@@ -209,14 +212,14 @@ static status save(const cli_case *c, const session_options *options, const char
                    cli_case_report *report) {
   session *s;
   TRY(session_open(c->model, NULL, 0, options, &s));
-  status failed = read_sets(c, session_source(s), a, sets);
+  status failed = read_sets(c, s, a, sets);
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
     const session_program *program;
     failed = cli_compile_for(s, sets->items[k].inputs, a, &program);
     if (!failed) {
       add_times(program, report);
     }
-    failed = failed ? failed : read_outputs(a, session_source(s), &sets->items[k]);
+    failed = failed ? failed : read_outputs(a, session_source(s), session_strings(s), &sets->items[k]);
   }
   if (!failed) {
     failed = session_save(s, image);

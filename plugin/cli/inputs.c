@@ -55,7 +55,7 @@ status cli_read_constants(const cli_args *args, const compiler_model *source, ar
     if (find_default(source, args->inputs.items[i], &k, &file)) {
       compiler_constant *c = &(*out)[(*n)++];
       c->name = source->defaults[k].name;
-      TRY(cli_read_tensor(a, file, (dtype)source->defaults[k].shape.type, &c->value));
+      TRY(cli_read_tensor(a, file, (dtype)source->defaults[k].shape.type, NULL, &c->value));
     }
   }
   return NULL;
@@ -86,7 +86,8 @@ static status read_shapes(const cli_args *args, const compiler_model *source, ar
   return NULL;
 }
 
-status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena *a, literal **out) {
+status cli_tell_inputs(const cli_args *args, const compiler_model *source, string_table *strings, arena *a,
+                       literal **out) {
   literal *told = *out = ARENA_NEW_N(a, literal, source->n_inputs);
   TRY(read_shapes(args, source, a, told));
   for (uint32_t n = 0; n < args->inputs.n; n++) {
@@ -97,7 +98,7 @@ status cli_tell_inputs(const cli_args *args, const compiler_model *source, arena
     }
     TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
     CHECK_THAT(!told[k].data, STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
-    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, &told[k]));
+    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, strings, &told[k]));
   }
   return NULL;
 }

@@ -122,7 +122,7 @@ status cli_open(const cli_args *args, const session_options *options, const char
 status cli_told_inputs(const cli_args *args, const session *s, arena *a, session_inputs *out) {
   literal *told;
   const compiler_model *source = session_source(s);
-  TRY(cli_tell_inputs(args, source, a, &told));
+  TRY(cli_tell_inputs(args, source, session_strings(s), a, &told));
   const shape **shapes = ARENA_NEW_N(a, const shape *, source->n_inputs);
   const void **values = ARENA_NEW_N(a, const void *, source->n_inputs);
   for (uint32_t k = 0; k < source->n_inputs; k++) {

@@ -1,6 +1,7 @@
 /* tensor.c - see tensor.h. */
 #include "plugin/cli/tensor.h"
 
+#include <ctype.h>
 #include <errno.h>
 #include <inttypes.h>
 #include <math.h>
@@ -13,17 +14,17 @@
 
 /* --- files --- */
 
-status cli_read_tensor(arena *a, const char *path, dtype raw, literal *out) {
+status cli_read_tensor(arena *a, const char *path, dtype raw, string_table *strings, literal *out) {
   static const char npy[] = "\x93NUMPY", zip[] = "PK\x03\x04";
   const uint8_t *bytes;
   size_t size;
   TRY(status_name_file(file_map(a, path, &bytes, &size), path));
   if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
-    return npy_parse(a, path, bytes, size, raw, out);
+    return npy_parse(a, path, bytes, size, raw, strings, out);
   }
   CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
              "%s: this is an archive of arrays (.npz): give each array as a .npy file, which numpy.save writes", path);
-  return status_name_file(cli_read_pb(a, path, out), path);
+  return status_name_file(cli_read_pb(a, path, strings, out), path);
 }
 
 static status make_folder(const char *dir) {
@@ -32,14 +33,15 @@ static status make_folder(const char *dir) {
   return NULL;
 }
 
-status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k, const literal *l) {
+status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k, const literal *l,
+                        string_table *strings) {
   uint8_t *bytes;
   size_t size;
   TRY(make_folder(dir));
   if (strcmp(format, "npy") == 0) {
-    TRY(npy_format(a, l, &bytes, &size));
+    TRY(npy_format(a, l, strings, &bytes, &size));
   } else {
-    TRY(cli_format_pb(a, name, l, &bytes, &size));
+    TRY(cli_format_pb(a, name, l, strings, &bytes, &size));
   }
   const char *path = arena_printf(a, "%s/output_%" PRIu32 ".%s", dir, k, format);
   return status_name_file(file_write(path, bytes, size), path);
@@ -128,7 +130,19 @@ static void print_range(FILE *f, const literal *l, int64_t n) {
   }
 }
 
-void cli_print_tensor(FILE *f, const char *name, const literal *l) {
+/* Prints a string in quotes, without what would disturb a terminal, and cut if it is long. */
+static void print_string(FILE *f, const string_table *strings, uint64_t number) {
+  enum { LONGEST = 40 };
+  size_t n = 0;
+  const char *text = string_table_text(strings, number, &n);
+  fputc('"', f);
+  for (size_t k = 0; text && k < n && k < LONGEST; k++) {
+    fputc(iscntrl((unsigned char)text[k]) ? '?' : text[k], f);
+  }
+  fputs(n > LONGEST ? "...\"" : "\"", f);
+}
+
+void cli_print_tensor(FILE *f, const char *name, const literal *l, const string_table *strings) {
   int64_t n = shape_elements(&l->shape);
   dtype type = (dtype)l->shape.type;
   fprintf(f, "%s: %s", name, SHAPE_STR(NULL, &l->shape));
@@ -136,9 +150,13 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l) {
     print_range(f, l, n);
   }
   fprintf(f, "  [");
-  for (int64_t k = 0; k < n && k < SHOWN && type != DTYPE_STR; k++) {
+  for (int64_t k = 0; k < n && k < SHOWN; k++) {
     fputs(k ? " " : "", f);
-    print_element(f, l, k);
+    if (type == DTYPE_STR) {
+      print_string(f, strings, (uint64_t)literal_i64(l, k));
+    } else {
+      print_element(f, l, k);
+    }
   }
   fputs(n > SHOWN ? " ...]\n" : "]\n", f);
 }

@@ -15,6 +15,7 @@
 
 typedef struct pb_call {
   arena *a;
+  string_table *strings;
   const char *path, **name;
   literal *l;
   uint8_t **bytes;
@@ -23,20 +24,22 @@ typedef struct pb_call {
 
 static status read_pb(void *data) {
   pb_call *c = data;
-  return onnx_tensor_read_pb(c->a, c->path, c->name, c->l);
+  return onnx_tensor_read_pb(c->a, c->path, c->strings, c->name, c->l);
 }
 
-static status compiler_read_pb(arena *a, const char *path, const char **name, literal *out) {
-  return guard_run(read_pb, &(pb_call){.a = a, .path = path, .name = name, .l = out});
+static status compiler_read_pb(arena *a, const char *path, string_table *strings, const char **name, literal *out) {
+  return guard_run(read_pb, &(pb_call){.a = a, .strings = strings, .path = path, .name = name, .l = out});
 }
 
 static status write_pb(void *data) {
   pb_call *c = data;
-  return onnx_tensor_to_pb(c->a, *c->name, c->l, c->bytes, c->size);
+  return onnx_tensor_to_pb(c->a, *c->name, c->l, c->strings, c->bytes, c->size);
 }
 
-static status compiler_tensor_to_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
-  return guard_run(write_pb, &(pb_call){.a = a, .name = &name, .l = (literal *)l, .bytes = bytes, .size = size});
+static status compiler_tensor_to_pb(arena *a, const char *name, const literal *l, string_table *strings,
+                                    uint8_t **bytes, size_t *size) {
+  return guard_run(
+      write_pb, &(pb_call){.a = a, .strings = strings, .name = &name, .l = (literal *)l, .bytes = bytes, .size = size});
 }
 
 const compiler_api *onnx_xla_compiler_get(uint32_t abi) {

@@ -8,6 +8,7 @@
 #define PLUGIN_COMPILER_COMPILER_H
 
 #include "base/dim/guard.h"
+#include "base/string_table.h"
 #include "base/tensor/literal.h"
 #include "runtime/program/image.h"
 #include "runtime/program/target.h"
@@ -35,8 +36,9 @@ typedef struct compiler_model {
   uint32_t n_nodes;           /* the number of ONNX operators, with functions inlined */
   uint32_t n_initializers;    /* initializers of the main graph, including the constants that `open` was given */
   uint32_t n_files;
-  const char **files; /* files of external data: paths relative to the model's folder */
-  const void *model;  /* the compiler's own data (opened_model in internal.h) */
+  const char **files;          /* files of external data: paths relative to the model's folder */
+  const string_table *strings; /* the numbers of the model's strings, which arrays of strings have; never NULL */
+  const void *model;           /* the compiler's own data (opened_model in internal.h) */
 } compiler_model;
 
 typedef struct compiler_dim {
@@ -277,9 +279,10 @@ typedef struct compiler_api {
   const char *(*op_page)(arena *a);
   /* Finds a backend by its name or path (backend.h). */
   status (*backend)(const char *name, const rt_backend **out);
-  /* Read an ONNX tensor file (.pb), and make the bytes of one. */
-  status (*read_pb)(arena *a, const char *path, const char **name, literal *out);
-  status (*tensor_to_pb)(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size);
+  /* Read an ONNX tensor file (.pb), and make the bytes of one (frontend/model/tensor.h). */
+  status (*read_pb)(arena *a, const char *path, string_table *strings, const char **name, literal *out);
+  status (*tensor_to_pb)(arena *a, const char *name, const literal *l, string_table *strings, uint8_t **bytes,
+                         size_t *size);
 } compiler_api;
 
 /* The function that libonnx-xla-compiler.so exports as "onnx_xla_compiler_get".  Returns NULL if `abi` is not the

@@ -84,6 +84,7 @@ static status describe_model(arena *a, const onnx_model *m, compiler_model *s) {
   dim_table *dims = dim_table_create(a);
   s->name = g->name && *g->name ? g->name : "model";
   s->n_nodes = (uint32_t)m->expanded_nodes;
+  s->strings = m->source.strings;
   s->inputs = ARENA_NEW_N(a, model_value, g->n_input);
   s->defaults = ARENA_NEW_N(a, model_value, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
@@ -154,7 +155,7 @@ static status add_constant(arena *a, onnx_model *m, const compiler_constant *c) 
   Onnx__GraphProto *g = m->graph;
   Onnx__TensorProto *t = ARENA_NEW(a, Onnx__TensorProto);
   remove_initializer(g, c->name);
-  TRY(onnx_tensor_from_literal(a, c->name, &c->value, t));
+  TRY(onnx_tensor_from_literal(a, c->name, &c->value, NULL, t));
   g->initializer = arena_grow(a, g->initializer, g->n_initializer * sizeof t, (g->n_initializer + 1) * sizeof t);
   g->initializer[g->n_initializer++] = t;
   *str_map_put(&m->initializers, t->name) = t;
@@ -237,6 +238,7 @@ static status open_text(void *data) {
   compiler_model *s = *c->out = ARENA_NEW(a, compiler_model);
   s->model = l;
   s->name = m->name;
+  s->strings = string_table_create(a, NULL);
   s->n_inputs = m->entry->n_params;
   s->inputs = ARENA_NEW_N(a, model_value, s->n_inputs);
   for (uint32_t k = 0; k < s->n_inputs; k++) {

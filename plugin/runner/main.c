@@ -31,13 +31,14 @@ static const cli_command command = {
 
 /* --- arrays in ONNX's format, for which there is no protobuf here --- */
 
-status cli_read_pb(arena *a, const char *path, literal *out) {
-  (void)a, (void)path, (void)out;
+status cli_read_pb(arena *a, const char *path, string_table *strings, literal *out) {
+  (void)a, (void)path, (void)strings, (void)out;
   return status_error(STATUS_UNSUPPORTED, "this is no .npy file, and " NAME " reads no others");
 }
 
-status cli_format_pb(arena *a, const char *name, const literal *l, uint8_t **bytes, size_t *size) {
-  (void)a, (void)name, (void)l, (void)bytes, (void)size;
+status cli_format_pb(arena *a, const char *name, const literal *l, string_table *strings, uint8_t **bytes,
+                     size_t *size) {
+  (void)a, (void)name, (void)l, (void)strings, (void)bytes, (void)size;
   return status_error(STATUS_UNSUPPORTED, NAME " writes .npy files only");
 }
 
@@ -83,16 +84,18 @@ static status repeat(const cli_args *args, arena *a, const runner_file *f, const
   return NULL;
 }
 
-static void print_arrays(const char *prefix, const model_value *values, uint32_t n, const literal *arrays) {
+static void print_arrays(const char *prefix, const model_value *values, uint32_t n, const literal *arrays,
+                         const string_table *strings) {
   for (uint32_t k = 0; k < n; k++) {
     fputs(prefix, stdout);
-    cli_print_tensor(stdout, values[k].name, &arrays[k]);
+    cli_print_tensor(stdout, values[k].name, &arrays[k], strings);
   }
 }
 
-static status write_outputs(const cli_args *args, arena *a, const compiler_model *source, const literal *outputs) {
+static status write_outputs(const cli_args *args, arena *a, const compiler_model *source, const literal *outputs,
+                            string_table *strings) {
   for (uint32_t k = 0; args->output_dir && k < source->n_outputs; k++) {
-    TRY(cli_write_tensor(a, args->output_dir, "npy", source->outputs[k].name, k, &outputs[k]));
+    TRY(cli_write_tensor(a, args->output_dir, "npy", source->outputs[k].name, k, &outputs[k], strings));
   }
   return NULL;
 }
@@ -107,7 +110,8 @@ static status run_file(const cli_args *args, arena *a, int *code) {
   TRY(status_name_file(runner_open(a, path, args->verify, &f), path));
   opened = clock_seconds() - start;
   const compiler_model *source = f.source;
-  TRY(cli_tell_inputs(args, source, a, &inputs));
+  string_table *strings = string_table_create(a, source->strings);
+  TRY(cli_tell_inputs(args, source, strings, a, &inputs));
   TRY(status_name_file(runner_shape_inputs(&f, inputs), path));
   TRY(cli_fill_inputs(args, source, INT64_MAX, a, inputs));
   start = clock_seconds();
@@ -117,13 +121,13 @@ static status run_file(const cli_args *args, arena *a, int *code) {
   TRY(status_name_file(repeat(args, a, &f, b, inputs, outputs, &seconds), path));
   TRY(file_check(a)); /* the outputs may be wrong if the file was changed while it was read */
   if (args->verbose) {
-    print_arrays("in  ", source->inputs, source->n_inputs, inputs);
+    print_arrays("in  ", source->inputs, source->n_inputs, inputs, strings);
   }
-  print_arrays(args->verbose ? "out " : "", source->outputs, source->n_outputs, outputs);
+  print_arrays(args->verbose ? "out " : "", source->outputs, source->n_outputs, outputs, strings);
   if (!args->quiet) {
     printf("load %.3f s, run %.6f s\n", opened + loaded, seconds);
   }
-  return write_outputs(args, a, source, outputs);
+  return write_outputs(args, a, source, outputs, strings);
 }
 
 /* --- the program --- */

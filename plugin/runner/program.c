@@ -26,6 +26,7 @@ static compiler_model *describe(arena *a, const rt_image *image) {
   const rt_program *p = image->programs[0];
   compiler_model *source = ARENA_NEW(a, compiler_model);
   source->name = image->model;
+  source->strings = image->strings;
   source->n_inputs = rt_program_inputs(p);
   source->inputs = describe_values(a, p->params, source->n_inputs);
   source->n_outputs = rt_program_outputs(p);

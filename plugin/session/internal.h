@@ -53,8 +53,9 @@ struct session {
   rt_load_options loading; /* the options with which all programs are loaded */
   const rt_image *image;   /* the .oxla file; NULL if the session was opened from a model, or from a .oxla file that
                               contains the model */
-  const shape *assumed; /* the shapes of the inputs, with sizes for the dimensions to which nothing gives one; NULL as
-                           long as none are found (session_assume_sizes) */
+  const shape *assumed;  /* the shapes of the inputs, with sizes for the dimensions to which nothing gives one; NULL as
+                            long as none are found (session_assume_sizes) */
+  string_table *strings; /* see session_strings */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
   uint32_t n_carried;

@@ -3,7 +3,9 @@
 
 #include <string.h>
 
-static const char magic[] = "onnx-xla source 1";
+#include "runtime/program/strings.h"
+
+static const char magic[] = "onnx-xla source 2";
 
 void model_description_put_shape(rt_writer *w, const shape *s) {
   rt_put_i64(w, s->kind);
@@ -42,6 +44,7 @@ rt_span model_description_write(arena *a, const compiler_model *x, const fingerp
   for (uint32_t k = 0; k < x->n_files; k++) {
     rt_put_text(&w, x->files[k]);
   }
+  rt_put_strings(&w, x->strings);
   content_key check = content_key_of(f, NULL, w.bytes, w.n);
   rt_put_bytes(&w, &check, sizeof check);
   return rt_written(&w);
@@ -100,6 +103,7 @@ compiler_model *model_description_read(arena *a, rt_span bytes, const fingerprin
   for (uint32_t k = 0; k < x->n_files; k++) {
     x->files[k] = rt_get_text(&r);
   }
+  x->strings = rt_get_strings(&r, a);
   rt_span found = rt_get_bytes(&r);
   ours = ours && found.size == sizeof check && memcmp(found.data, &check, sizeof check) == 0;
   status failed = rt_reader_end(&r, "source");

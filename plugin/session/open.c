@@ -110,6 +110,7 @@ static void describe_image(session *s) {
   const rt_program *p = s->image->programs[0];
   compiler_model *source = ARENA_NEW(s->arena, compiler_model);
   source->name = s->image->model;
+  source->strings = s->image->strings;
   source->n_inputs = rt_program_inputs(p);
   source->inputs = ARENA_NEW_N(s->arena, model_value, source->n_inputs);
   for (uint32_t k = 0; k < source->n_inputs; k++) {
@@ -405,6 +406,7 @@ static status open_guarded(void *data) {
 static status open_and_check(void *data) {
   session *s = ((const opening *)data)->s;
   TRY(open_guarded(data));
+  s->strings = string_table_create(s->arena, s->source->strings);
   TRY(set_carried(s, &s->options));
   return check_dims(s);
 }

@@ -167,6 +167,10 @@ bool session_program_serves(const session *s, const rt_program *p, const session
   return rt_program_has_contents(p, inputs->values);
 }
 
+string_table *session_strings(const session *s) { return s->strings; }
+
+arena *session_create_arena(session *s) { return arena_create(&s->budget); }
+
 status session_need_model(session *s) {
   compiler_model *opened;
   if (s->source->model) {

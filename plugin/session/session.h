@@ -162,6 +162,10 @@ bool session_guesses(const session *s, const session_inputs *inputs, uint32_t k,
  * (frontend/import/assume.h): they are assumed from now on, in place of options.open_dim.  That there are none is no
  * error: compiling then says why. */
 STATUS_MUST_USE status session_assume_sizes(session *s, const session_inputs *inputs);
+/* Returns a table of strings that extends the model's, for a caller with one thread; its memory is the session's. */
+string_table *session_strings(const session *s);
+/* Creates an arena whose memory counts in the session's limit; the caller destroys it before the session is closed. */
+arena *session_create_arena(session *s);
 /* Returns the program for these inputs, compiling it if necessary; sizes that the inputs do not give come from the
  * options.  The program remains until session_release, or until the session is closed. */
 STATUS_MUST_USE status session_compile(session *s, const session_inputs *inputs, const session_program **out);

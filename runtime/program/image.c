@@ -2,9 +2,9 @@
  *
  *   header    magic, version, number of sections, file size, hash of header and table
  *   table     a row for each section: kind, offset, size, hash
- *   sections  META (model, producer, target, hash of the model, kernel ABI, producer and identity of the base),
- *             PROGRAMS, SOURCE (a model, or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS (page-aligned,
- *             last)
+ *   sections  META (model, producer, target, hash of the model, kernel ABI, producer and identity of the base, strings
+ *             of the model), PROGRAMS, SOURCE (a model, or nothing), CODE (objects, aligned to 64 bytes), CONSTANTS
+ * (page-aligned, last)
  *
  * All numbers are little-endian and have 64 bits.  Programs refer to constants and code by (offset, size) in their
  * sections.  A constant that is not in this file but in its base (rt_image.base) has the offset ~k instead, where k is
@@ -284,6 +284,7 @@ static status get_meta(reading *x, const rt_image_finder *bases, rt_image *image
   int64_t kernel_abi = rt_get_i64(&r);
   const char *base = rt_get_text(&r);
   uint64_t identity = (uint64_t)rt_get_i64(&r);
+  image->strings = rt_get_strings(&r, x->a);
   TRY(rt_reader_end(&r, "meta"));
   CHECK_THAT(kernel_abi == RT_KERNEL_ABI, STATUS_INVALID_FILE,
              "its kernels use version %" PRId64 " of the kernel ABI; this onnx-xla uses %d: compile the model again",

@@ -8,6 +8,7 @@
 
 #include <stdio.h>
 
+#include "base/string_table.h"
 #include "runtime/program/program.h"
 
 typedef struct rt_image {
@@ -15,6 +16,8 @@ typedef struct rt_image {
   const char *producer; /* the versions of the libraries that made the programs, for messages */
   const char *target;   /* the target that runs the programs */
   uint64_t model_hash;  /* a hash of the file of the ONNX model, by which people find it again; 0 if there is none */
+  /* The numbers of the model's strings, which results of strings have; NULL if it has none. */
+  const string_table *strings;
   uint32_t n_programs;
   rt_program **programs;
   /* The model itself, if it must be compiled in parts (segments) while it runs; empty if the programs are sufficient.

@@ -4,10 +4,11 @@
 
 #include "base/hash.h"
 #include "runtime/program/image.h"
+#include "runtime/program/strings.h"
 
 static const char magic[RT_IMAGE_MAGIC] = {'O', 'X', 'L', 'A', '\r', '\n', 0x1a, '\n'};
 
-enum { VERSION = 18, MANY_SIZES = -1, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
+enum { VERSION = 19, MANY_SIZES = -1, PAGE = 4096, ALIGN = 64, DEPTH_MAX = 100 };
 
 enum { META, PROGRAMS, SOURCE, CODE, CONSTANTS, N_SECTIONS };
 static const char *const section_names[N_SECTIONS] = {"meta", "programs", "source", "code", "constants"};

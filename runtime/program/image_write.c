@@ -298,6 +298,7 @@ static status write_image(arena *a, const rt_image *image, FILE *f) {
   rt_put_i64(&meta, RT_KERNEL_ABI);
   rt_put_text(&meta, image->base ? image->base->producer : "");
   rt_put_i64(&meta, image->base ? (int64_t)image->base->identity : 0);
+  rt_put_strings(&meta, image->strings);
   rt_put_i64(&programs, image->n_programs);
   for (uint32_t k = 0; k < image->n_programs; k++) {
     put_program(&w, &programs, image->programs[k]);

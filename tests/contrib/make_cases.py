@@ -9,6 +9,7 @@ import images
 import machine_learning
 import products
 import quantised
+import strings
 import without_kernels
 from runtime_cases import Writer
 
@@ -72,3 +73,4 @@ machine_learning.write_one_hot(w)
 machine_learning.write_linear_models(w)
 machine_learning.write_support_vectors(w)
 machine_learning.write_votes(w)
+strings.write(w)

@@ -73,8 +73,18 @@ static status constant_sparse(onnx_node *n, const char *name) {
 }
 
 static status constant_string(onnx_node *n, const char *name) {
-  (void)n;
-  return status_error(STATUS_UNSUPPORTED, "attribute %s: strings are not supported yet", name);
+  int64_t number;
+  TRY(onnx_node_string(n, name, "", &number));
+  n->out[0] = hlo_constant(n->b, literal_scalar_i64(n->arena, DTYPE_STR, number));
+  return NULL;
+}
+
+static status constant_strings(onnx_node *n, const char *name) {
+  const int64_t *numbers;
+  size_t count;
+  TRY(onnx_node_strings(n, name, &numbers, &count));
+  n->out[0] = hlo_constant(n->b, literal_make(shape_make(DTYPE_STR, 1, (dim[]){(dim)count}), numbers));
+  return NULL;
 }
 
 /* The attributes that can give the value of a Constant; exactly one of them must be present. */
@@ -82,9 +92,9 @@ static const struct {
   const char *name;
   status (*make)(onnx_node *n, const char *name);
 } constant_forms[] = {
-    {"value", constant_tensor},        {"sparse_value", constant_sparse},  {"value_float", constant_float},
-    {"value_floats", constant_floats}, {"value_int", constant_int},        {"value_ints", constant_ints},
-    {"value_string", constant_string}, {"value_strings", constant_string},
+    {"value", constant_tensor},        {"sparse_value", constant_sparse},   {"value_float", constant_float},
+    {"value_floats", constant_floats}, {"value_int", constant_int},         {"value_ints", constant_ints},
+    {"value_string", constant_string}, {"value_strings", constant_strings},
 };
 
 status onnx_import_constant(onnx_node *n) {
@@ -289,7 +299,6 @@ status onnx_import_trilu(onnx_node *n) {
   bool upper;
   TRY(onnx_attr_bool(n->proto, "upper", true, &upper));
   CHECK_THAT(s->rank >= 2, INVALID, "input is %s; rank 2 or more is required", SHAPE_STR(onnx_dims(n), s));
-  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
   hlo_value k = hlo_scalar_int(n->b, DTYPE_S64, 0);
   if (onnx_has_in(n, 1)) {
     k = hlo_convert(n->b, onnx_scalar_input(n, 1, "k"), DTYPE_S64);

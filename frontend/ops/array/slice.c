@@ -285,7 +285,6 @@ static status pad_value(onnx_node *n, hlo_value *value) {
   if (n->since < 11) {
     TRY(onnx_attr_float(n->proto, "value", 0, &v));
   }
-  CHECK_THAT(t != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
   *value = hlo_scalar(n->b, t, v);
   return NULL;
 }
@@ -479,7 +478,6 @@ status onnx_import_center_crop_pad(onnx_node *n) {
   TRY(onnx_attr_ints(n->proto, "axes", &axes, &n_axes));
   n_axes = onnx_attr_has(n->proto, "axes") ? n_axes : s->rank;
   CHECK_THAT(count == (int64_t)n_axes, INVALID, "shape has %" PRId64 " entries; %zu are required", count, n_axes);
-  CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "padding of strings is not supported yet");
   if (axes) {
     TRY(onnx_axes(axes, n_axes, s->rank, sorted));
   }

@@ -55,7 +55,8 @@ static status check_pool(const vectorizer *v) {
 }
 
 static status read_vectorizer(const onnx_node *n, vectorizer *v) {
-  const char *const needed[] = {"mode", "ngram_counts", "ngram_indexes", "pool_int64s"};
+  const bool of_strings = hlo_type(n->in[0]) == DTYPE_STR;
+  const char *const needed[] = {"mode", "ngram_counts", "ngram_indexes", of_strings ? "pool_strings" : "pool_int64s"};
   for (size_t k = 0; k < sizeof needed / sizeof *needed; k++) {
     TRY(onnx_attr_required(n->proto, needed[k]));
   }
@@ -66,7 +67,8 @@ static status read_vectorizer(const onnx_node *n, vectorizer *v) {
              STATUS_INVALID_MODEL, "mode is '%.20s', none of TF, IDF, TFIDF", v->mode);
   TRY(onnx_attr_ints(n->proto, "ngram_counts", &v->starts, &v->n_starts));
   TRY(onnx_attr_ints(n->proto, "ngram_indexes", &v->columns, &v->n_grams));
-  TRY(onnx_attr_ints(n->proto, "pool_int64s", &v->pool, &v->n_pool));
+  TRY(of_strings ? onnx_node_strings(n, "pool_strings", &v->pool, &v->n_pool)
+                 : onnx_attr_ints(n->proto, "pool_int64s", &v->pool, &v->n_pool));
   TRY(onnx_attr_floats(n->proto, "weights", &v->weights, &v->n_weights));
   TRY(check_pool(v));
   for (size_t k = 0; k < v->n_grams; k++) {
@@ -177,10 +179,9 @@ status onnx_import_tf_idf_vectorizer(onnx_node *n) {
   vectorizer v;
   const shape s = *hlo_shape(n->in[0]);
   TRY(read_vectorizer(n, &v));
-  CHECK_THAT(s.type != DTYPE_STR, STATUS_UNSUPPORTED, "strings are not supported yet");
   CHECK_THAT(s.rank == 1 || s.rank == 2, STATUS_INVALID_MODEL, "X is %s; it must have one or two dimensions",
              SHAPE_STR(onnx_dims(n), &s));
-  hlo_value x = hlo_convert(b, n->in[0], DTYPE_S64);
+  hlo_value x = s.type == DTYPE_STR ? hlo_bitcast(b, n->in[0], DTYPE_S64) : hlo_convert(b, n->in[0], DTYPE_S64);
   x = s.rank == 1 ? hlo_reshape(b, x, 2, (dim[]){1, s.dims[0]}) : x;
   hlo_value y = to_columns(n, &v, weigh(n, &v, count_all(n, &v, x)));
   n->out[0] = s.rank == 1 ? hlo_reshape(b, y, 1, &v.width) : y;

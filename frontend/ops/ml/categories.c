@@ -1,4 +1,5 @@
-/* categories.c - the importers of operators of ai.onnx.ml that look up keys: LabelEncoder and OneHotEncoder. */
+/* categories.c - the importers of operators of ai.onnx.ml that look up keys: LabelEncoder, CategoryMapper and
+ * OneHotEncoder. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -57,11 +58,10 @@ typedef struct list_names {
 static status tensor_list(const onnx_node *n, const char *name, literal *out) {
   const Onnx__TensorProto *t;
   TRY(onnx_attr_tensor(n->proto, name, &t));
-  CHECK_THAT(t->data_type != ONNX__TENSOR_PROTO__DATA_TYPE__STRING, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "%s holds strings, which are not supported", name);
   TRY(onnx_node_tensor(n, t, out));
   dtype type = (dtype)out->shape.type;
-  CHECK_THAT(type == DTYPE_S16 || type == DTYPE_S32 || type == DTYPE_S64 || type == DTYPE_F32 || type == DTYPE_F64,
+  CHECK_THAT(type == DTYPE_STR || type == DTYPE_S16 || type == DTYPE_S32 || type == DTYPE_S64 || type == DTYPE_F32 ||
+                 type == DTYPE_F64,
              STATUS_INVALID_MODEL, "%s is %s; the standard does not allow this type", name, dtype_name(type));
   return NULL;
 }
@@ -76,12 +76,15 @@ static status read_list(const onnx_node *n, const list_names *names, literal *ou
       given = k;
     }
   }
-  CHECK_THAT(given >= 0, STATUS_INVALID_MODEL, "none of %s, %s and %s is given", names->floats, names->integers,
-             names->tensor);
-  CHECK_THAT(given > 0, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE, "%s gives strings, which are not supported", all[0]);
+  CHECK_THAT(given >= 0, STATUS_INVALID_MODEL, "none of %s, %s, %s and %s is given", names->strings, names->floats,
+             names->integers, names->tensor);
   *name = all[given];
   size_t count = 0;
-  if (given == 1) {
+  if (given == 0) {
+    const int64_t *numbers;
+    TRY(onnx_node_strings(n, *name, &numbers, &count));
+    *out = literal_make(shape_make(DTYPE_STR, 1, (dim[]){(dim)count}), numbers);
+  } else if (given == 1) {
     const float *floats;
     TRY(onnx_attr_floats(n->proto, *name, &floats, &count));
     *out = literal_make(shape_make(DTYPE_F32, 1, (dim[]){(dim)count}), floats);
@@ -110,6 +113,11 @@ static status read_default(const onnx_node *n, dtype type, hlo_value *out) {
   int64_t integer;
   TRY(onnx_attr_float(n->proto, "default_float", -0.0F, &number));
   TRY(onnx_attr_int(n->proto, "default_int64", -1, &integer));
+  if (type == DTYPE_STR) {
+    TRY(onnx_node_string(n, "default_string", "_Unused", &integer));
+    *out = hlo_constant(n->b, literal_scalar_i64(n->arena, type, integer));
+    return NULL;
+  }
   if (dtype_is_float(type)) {
     *out = hlo_scalar(n->b, type, (double)number);
     return NULL;
@@ -139,6 +147,12 @@ static hlo_value picked(const onnx_node *n, const literal *list, const int64_t *
   return hlo_constant(n->b, out);
 }
 
+/* Returns numbers of strings as s64, by which they can be sorted and searched; other arrays are returned as they are.
+ */
+static hlo_value as_numbers(hlo_builder *b, hlo_value x) {
+  return hlo_type(x) == DTYPE_STR ? hlo_bitcast(b, x, DTYPE_S64) : x;
+}
+
 /* Makes the constants.  Of equal keys the first one counts. */
 static lookup make_lookup(const onnx_node *n, const literal *list, const literal *values) {
   int64_t given = shape_elements(&list->shape);
@@ -161,7 +175,7 @@ static lookup make_lookup(const onnx_node *n, const literal *list, const literal
   for (int64_t k = 0; k < l.size; k++) {
     positions[k] = keys[k < count ? k : count - 1].position;
   }
-  l.keys = picked(n, list, positions, l.size);
+  l.keys = as_numbers(n->b, picked(n, list, positions, l.size));
   l.values = picked(n, values, positions, l.size);
   return l;
 }
@@ -178,10 +192,30 @@ static hlo_value search(hlo_builder *b, const lookup *l, hlo_value x) {
   return at;
 }
 
+/* Returns the values of the keys in x, which have the keys' type, and `otherwise` in place of those that are no keys.
+ */
+static hlo_value looked_up(const onnx_node *n, hlo_value x, const literal *keys, const literal *values,
+                           hlo_value otherwise) {
+  hlo_builder *b = n->b;
+  shape s = shape_with_type(*hlo_shape(x), (dtype)values->shape.type);
+  hlo_value y = hlo_broadcast(b, otherwise, s, NULL);
+  lookup l = make_lookup(n, keys, values);
+  x = as_numbers(b, x);
+  if (l.size) {
+    hlo_value at = search(b, &l, x);
+    hlo_value found = hlo_compare(b, HLO_EQ, hlo_take(b, l.keys, at, 0), x);
+    y = hlo_select(b, found, hlo_take(b, l.values, at, 0), y);
+  }
+  if (l.nan_at >= 0 && n->since >= 4) { /* before, NaN was equal to no key */
+    hlo_value for_nan = onnx_along(b, picked(n, values, &l.nan_at, 1), &s, 0);
+    y = hlo_select(b, hlo_compare(b, HLO_NE, x, x), for_nan, y);
+  }
+  return y;
+}
+
 status onnx_import_ml_label_encoder(onnx_node *n) {
   static const list_names key_names = {"keys_strings", "keys_floats", "keys_int64s", "keys_tensor"};
   static const list_names value_names = {"values_strings", "values_floats", "values_int64s", "values_tensor"};
-  hlo_builder *b = n->b;
   hlo_value x = n->in[0], otherwise;
   literal keys, values;
   const char *key_name, *value_name;
@@ -193,27 +227,56 @@ status onnx_import_ml_label_encoder(onnx_node *n) {
   CHECK_THAT((dtype)keys.shape.type == hlo_type(x), STATUS_INVALID_MODEL, "the keys in %s are %s; X is %s", key_name,
              dtype_name((dtype)keys.shape.type), SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   TRY(read_default(n, (dtype)values.shape.type, &otherwise));
-  shape s = shape_with_type(*hlo_shape(x), (dtype)values.shape.type);
-  hlo_value y = hlo_broadcast(b, otherwise, s, NULL);
-  lookup l = make_lookup(n, &keys, &values);
-  if (l.size) {
-    hlo_value at = search(b, &l, x);
-    hlo_value found = hlo_compare(b, HLO_EQ, hlo_take(b, l.keys, at, 0), x);
-    y = hlo_select(b, found, hlo_take(b, l.values, at, 0), y);
-  }
-  if (l.nan_at >= 0 && n->since >= 4) { /* before, NaN was equal to no key */
-    hlo_value for_nan = onnx_along(b, picked(n, &values, &l.nan_at, 1), &s, 0);
-    y = hlo_select(b, hlo_compare(b, HLO_NE, x, x), for_nan, y);
-  }
-  n->out[0] = y;
+  n->out[0] = looked_up(n, x, &keys, &values, otherwise);
   return NULL;
+}
+
+/* --- CategoryMapper, and LabelEncoder of version 1 --- */
+
+/* Maps strings to their numbers, or numbers to strings. */
+static status import_mapper(onnx_node *n, const literal *strings, const literal *numbers) {
+  hlo_value x = n->in[0], otherwise;
+  bool to_numbers = hlo_type(x) == DTYPE_STR;
+  TRY(read_default(n, to_numbers ? DTYPE_S64 : DTYPE_STR, &otherwise));
+  n->out[0] = to_numbers ? looked_up(n, x, strings, numbers, otherwise) : looked_up(n, x, numbers, strings, otherwise);
+  return NULL;
+}
+
+static literal list_of(dtype type, const int64_t *elements, size_t count) {
+  return literal_make(shape_make(type, 1, (dim[]){(dim)count}), elements);
+}
+
+status onnx_import_ml_category_mapper(onnx_node *n) {
+  const int64_t *strings, *numbers;
+  size_t n_strings, n_numbers;
+  TRY(onnx_node_strings(n, "cats_strings", &strings, &n_strings));
+  TRY(onnx_attr_ints(n->proto, "cats_int64s", &numbers, &n_numbers));
+  CHECK_THAT(n_strings == n_numbers, STATUS_INVALID_MODEL, "cats_strings has %zu elements, but cats_int64s has %zu",
+             n_strings, n_numbers);
+  const literal from = list_of(DTYPE_STR, strings, n_strings), to = list_of(DTYPE_S64, numbers, n_numbers);
+  return import_mapper(n, &from, &to);
+}
+
+/* The number of a class is its position in the list. */
+status onnx_import_ml_label_encoder_1(onnx_node *n) {
+  const int64_t *classes;
+  size_t count;
+  TRY(onnx_node_strings(n, "classes_strings", &classes, &count));
+  int64_t *numbers = ARENA_NEW_N(n->arena, int64_t, count);
+  for (size_t k = 0; k < count; k++) {
+    numbers[k] = (int64_t)k;
+  }
+  const literal from = list_of(DTYPE_STR, classes, count), to = list_of(DTYPE_S64, numbers, count);
+  return import_mapper(n, &from, &to);
 }
 
 /* --- OneHotEncoder --- */
 
-/* Returns x as s64, towards zero.  *whole tells which elements s64 has; its def is NULL if that is so for all. */
+/* Returns x as s64, towards zero, or the numbers of its strings.  *whole tells which elements s64 has; its def is NULL
+ * if that is so for all. */
 static hlo_value as_integers(hlo_builder *b, hlo_value x, hlo_value *whole) {
   *whole = (hlo_value){0};
+  x = as_numbers(b, x);
   if (dtype_is_float(hlo_type(x))) {
     *whole =
         hlo_binary(b, HLO_AND, onnx_compare_scalar(b, HLO_GE, x, -0x1p63), onnx_compare_scalar(b, HLO_LT, x, 0x1p63));
@@ -244,6 +307,10 @@ status onnx_import_ml_one_hot_encoder(onnx_node *n) {
   hlo_value whole;
   TRY(onnx_need_rank(n, 0, "X", 0, 2));
   TRY(ml_read_labels(n, "cats_int64s", "cats_strings", &categories, &count));
+  bool of_strings = onnx_attr_has(n->proto, "cats_strings");
+  CHECK_THAT((hlo_type(n->in[0]) == DTYPE_STR) == of_strings, STATUS_INVALID_MODEL,
+             "X is %s, but %s gives the categories", SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)),
+             of_strings ? "cats_strings" : "cats_int64s");
   TRY(onnx_attr_bool(n->proto, "zeros", true, &zeros));
   const shape *given = onnx_in_shape(n, 0);
   int64_t rank = given->rank, leading[] = {0, 1};

@@ -62,21 +62,34 @@ hlo_value ml_transformed(hlo_builder *b, hlo_value scores, ml_transform t) {
 
 status ml_read_labels(const onnx_node *n, const char *ints, const char *strings, const int64_t **labels,
                       int64_t *count) {
-  size_t n_labels;
-  CHECK_THAT(!onnx_attr_has(n->proto, strings), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "%s gives labels that are strings, which are not supported", strings);
+  size_t n_labels, n_strings;
+  const int64_t *numbers;
   TRY(onnx_attr_ints(n->proto, ints, labels, &n_labels));
-  CHECK_THAT(n_labels, STATUS_INVALID_MODEL, "%s has no labels", ints);
-  *count = (int64_t)n_labels;
+  TRY(onnx_node_strings(n, strings, &numbers, &n_strings));
+  CHECK_THAT(!n_labels || !n_strings, STATUS_INVALID_MODEL, "%s and %s both have labels", ints, strings);
+  CHECK_THAT(n_labels || n_strings, STATUS_INVALID_MODEL, "neither %s nor %s has labels", ints, strings);
+  *labels = n_strings ? numbers : *labels;
+  *count = (int64_t)(n_labels + n_strings);
   return NULL;
 }
 
+/* Makes strings of labels that are numbers of strings. */
+static hlo_value as_labels(const onnx_node *n, hlo_value labels) {
+  const ProtobufCBinaryData *strings;
+  size_t count;
+  status failed = onnx_attr_byte_strings(n->proto, "classlabels_strings", &strings, &count);
+  bool is_string = !failed && count;
+  status_free(failed); /* ml_read_labels has returned it already */
+  return is_string ? hlo_bitcast(n->b, labels, DTYPE_STR) : labels;
+}
+
 hlo_value ml_labels_of(const onnx_node *n, const int64_t *labels, int64_t count, hlo_value chosen) {
-  return hlo_take(n->b, hlo_s64s(n->b, labels, count), chosen, 0);
+  return as_labels(n, hlo_take(n->b, hlo_s64s(n->b, labels, count), chosen, 0));
 }
 
 hlo_value ml_either_label(const onnx_node *n, hlo_value condition, int64_t positive, int64_t negative) {
   shape s = shape_with_type(*hlo_shape(condition), DTYPE_S64);
   hlo_value yes = hlo_broadcast(n->b, hlo_scalar_int(n->b, DTYPE_S64, positive), s, NULL);
-  return hlo_select(n->b, condition, yes, hlo_broadcast(n->b, hlo_scalar_int(n->b, DTYPE_S64, negative), s, NULL));
+  hlo_value no = hlo_broadcast(n->b, hlo_scalar_int(n->b, DTYPE_S64, negative), s, NULL);
+  return as_labels(n, hlo_select(n->b, condition, yes, no));
 }

@@ -13,14 +13,14 @@ STATUS_MUST_USE status ml_read_transform(const onnx_node *n, ml_transform *out);
 /* Applies the transform to scores[N][E], of a float type. */
 hlo_value ml_transformed(hlo_builder *b, hlo_value scores, ml_transform t);
 
-/* Sets *labels to the labels of the classes, s64[count], from the attribute `ints`.  The error is UNSUPPORTED if the
- * attribute `strings` gives labels instead, since arrays of strings are not supported, and INVALID_MODEL if there is
- * neither. */
+/* Sets *labels to the labels of the classes from the attribute `ints`, or to the numbers of those in `strings`.  One of
+ * the two must have labels. */
 STATUS_MUST_USE status ml_read_labels(const onnx_node *n, const char *ints, const char *strings, const int64_t **labels,
                                       int64_t *count);
-/* Returns the labels of the classes in `chosen`, an array of s64 that are below `count`. */
+/* Returns the labels of the classes in `chosen`, an array of s64 that are below `count`: s64, or strings if the node
+ * has the attribute classlabels_strings with labels. */
 hlo_value ml_labels_of(const onnx_node *n, const int64_t *labels, int64_t count, hlo_value chosen);
-/* Returns positive where the condition pred[N] is true, and otherwise negative, as s64[N]. */
+/* Returns positive where the condition pred[N] is true, and otherwise negative, in the same types. */
 hlo_value ml_either_label(const onnx_node *n, hlo_value condition, int64_t positive, int64_t negative);
 
 #endif

@@ -262,9 +262,10 @@ static status npy(void *data) {
   literal l, again;
   uint8_t *bytes;
   size_t size;
-  TRY(npy_parse(j->a, "array", j->bytes, j->size, DTYPE_INVALID, &l));
-  TRY(npy_format(j->a, &l, &bytes, &size));
-  TRY(status_prefix(npy_parse(j->a, "array", bytes, size, (dtype)l.shape.type, &again), "written"));
+  string_table *strings = string_table_create(j->a, NULL);
+  TRY(npy_parse(j->a, "array", j->bytes, j->size, DTYPE_INVALID, strings, &l));
+  TRY(npy_format(j->a, &l, strings, &bytes, &size));
+  TRY(status_prefix(npy_parse(j->a, "array", bytes, size, (dtype)l.shape.type, strings, &again), "written"));
   same(&l, &again, "an array");
   return NULL;
 }
@@ -273,7 +274,7 @@ static status tensor(void *data) {
   job *j = data;
   literal l;
   const char *name;
-  return onnx_tensor_parse_pb(j->a, "tensor", j->bytes, j->size, &name, &l);
+  return onnx_tensor_parse_pb(j->a, "tensor", j->bytes, j->size, string_table_create(j->a, NULL), &name, &l);
 }
 
 /* --- the table --- */

@@ -37,7 +37,7 @@ typedef struct parse_call {
 
 static status call_parse(void *data) {
   parse_call *c = data;
-  return npy_parse(a, "x.npy", c->bytes, c->size, c->raw, c->out);
+  return npy_parse(a, "x.npy", c->bytes, c->size, c->raw, NULL, c->out);
 }
 
 static status parse_as(const void *bytes, size_t size, dtype raw, literal *out) {
@@ -72,7 +72,7 @@ START_TEST(round_trip) {
     }
     uint8_t *bytes;
     size_t size;
-    ck_assert_ptr_null(npy_format(a, &l, &bytes, &size));
+    ck_assert_ptr_null(npy_format(a, &l, NULL, &bytes, &size));
     ck_assert_ptr_null(parse(bytes, size, &back));
     ck_assert_msg(literal_equal(&l, &back), "%s", info->name);
     ck_assert_uint_eq((uintptr_t)(size - 15 * info->bytes) % 64, 0);
@@ -84,12 +84,12 @@ START_TEST(scalars_and_empty) {
   literal l = literal_scalar_f64(a, DTYPE_F32, 2.5), back;
   uint8_t *bytes;
   size_t size;
-  ck_assert_ptr_null(npy_format(a, &l, &bytes, &size));
+  ck_assert_ptr_null(npy_format(a, &l, NULL, &bytes, &size));
   ck_assert_ptr_null(parse(bytes, size, &back));
   ck_assert_int_eq(back.shape.rank, 0);
   ck_assert(literal_f64(&back, 0) == 2.5);
   l = literal_make(shape_make(DTYPE_S64, 1, (dim[]){0}), NULL);
-  ck_assert_ptr_null(npy_format(a, &l, &bytes, &size));
+  ck_assert_ptr_null(npy_format(a, &l, NULL, &bytes, &size));
   ck_assert_ptr_null(parse(bytes, size, &back));
   ck_assert_int_eq(back.shape.dims[0], 0);
 }
@@ -183,7 +183,7 @@ START_TEST(damage) {
   literal l = literal_s64s(a, (int64_t[]){1, 2, 3}, 3), back;
   uint8_t *bytes;
   size_t size;
-  ck_assert_ptr_null(npy_format(a, &l, &bytes, &size));
+  ck_assert_ptr_null(npy_format(a, &l, NULL, &bytes, &size));
   for (size_t n = 0; n < size; n++) {
     uint8_t *part = malloc(n ? n : 1);
     memcpy(part, bytes, n);

@@ -279,8 +279,8 @@ START_TEST(pb_round_trip) {
     uint8_t *bytes;
     size_t size;
     const char *name;
-    ck_assert_ptr_null(onnx_tensor_to_pb(a, "out", &l, &bytes, &size));
-    ck_assert_ptr_null(onnx_tensor_parse_pb(a, "x.pb", bytes, size, &name, &back));
+    ck_assert_ptr_null(onnx_tensor_to_pb(a, "out", &l, NULL, &bytes, &size));
+    ck_assert_ptr_null(onnx_tensor_parse_pb(a, "x.pb", bytes, size, NULL, &name, &back));
     ck_assert_str_eq(name, "out");
     ck_assert_msg(literal_equal(&l, &back), "%s", info->name);
   }
@@ -294,14 +294,14 @@ START_TEST(large_pb_file) {
   uint8_t *bytes;
   size_t size;
   const char *name;
-  ck_assert_ptr_null(onnx_tensor_to_pb(a, "", &l, &bytes, &size));
+  ck_assert_ptr_null(onnx_tensor_to_pb(a, "", &l, NULL, &bytes, &size));
   char path[] = "check_tensor.XXXXXX";
   close(mkstemp(path));
   ck_assert_ptr_null(file_write(path, bytes, size));
-  ck_assert_ptr_null(onnx_tensor_read_pb(a, path, &name, &back));
+  ck_assert_ptr_null(onnx_tensor_read_pb(a, path, NULL, &name, &back));
   ck_assert(literal_equal(&l, &back));
   unlink(path);
-  expect(onnx_tensor_parse_pb(a, "x.pb", bytes, size - 1, &name, &back), STATUS_INVALID_FILE, "x.pb: byte");
+  expect(onnx_tensor_parse_pb(a, "x.pb", bytes, size - 1, NULL, &name, &back), STATUS_INVALID_FILE, "x.pb: byte");
 }
 END_TEST
 

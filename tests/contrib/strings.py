@@ -1,0 +1,76 @@
+"""Arrays of strings: ai.onnx.ml's operators that look them up or return them, and ai.onnx's that move and compare them."""
+import itertools
+
+import numpy as np
+from onnx import TensorProto
+
+from machine_learning import TRANSFORMS, add, kernels, machine, of_sizes
+from runtime_cases import F32, floats, ints
+
+S64, STRING, BOOL = TensorProto.INT64, TensorProto.STRING, TensorProto.BOOL
+WORDS = ["cat", "dog", "", "Kuh", "émeu", "cat dog", "猫"]
+
+
+def words(*dims):
+    return np.array(WORDS + ["unknown", "dogs", "ca"], object)[ints(0, 10, *dims)]
+
+
+def write_lookups(w):
+    sets = [[words(n, 3)] for n in (1, 5)]
+    values = {"int64s": ([3, -4, 5, 6, 7, 2 ** 40, 9], S64), "floats": ([0.5, 1.5, -2, 3, 4, 5, 6], F32),
+              "strings": (WORDS[::-1], STRING)}
+    for opset, (v, (table, kind)) in itertools.product((3, 4), values.items()):
+        w.machine_learning_opset = opset
+        for count in (7, 1, 4):
+            add(w, "LabelEncoder", sets, [kind], {"keys_strings": WORDS[:count], "values_" + v: table[:count]})
+    for default in ({}, {"default_string": "none of them"}, {"default_string": "cat"}):
+        add(w, "LabelEncoder", [[ints(-2, 8, n, dtype=np.int64)] for n in (2, 9)], [STRING],
+            {"keys_int64s": list(range(7)), "values_strings": WORDS} | default)
+    w.machine_learning_opset = 1
+    for default in ({}, {"default_int64": 77, "default_string": "?"}):
+        add(w, "LabelEncoder", sets, [S64], {"classes_strings": WORDS} | default)
+        add(w, "LabelEncoder", [[ints(-2, 9, n, dtype=np.int64)] for n in (2, 9)], [STRING], {"classes_strings": WORDS} | default)
+        mapping = {"cats_strings": WORDS, "cats_int64s": [4, -1, 2 ** 50, 0, 7, 8, 9]} | default
+        add(w, "CategoryMapper", sets, [S64], mapping)
+        add(w, "CategoryMapper", [[np.array([4, -1, 0, 2 ** 50, 3, 9])]], [STRING], mapping)
+    w.machine_learning_opset = 3
+    add(w, "OneHotEncoder", sets, [F32], {"cats_strings": WORDS})
+    add(w, "ArrayFeatureExtractor", [[words(n, 4), np.array([3, 0])] for n in (1, 5)], [STRING])
+
+
+def write_labels_of_classes(w):
+    for transform, labels in itertools.product(TRANSFORMS[:4], (["no", "yes"], ["no", "yes", ""])):
+        names = {"classlabels_strings": labels, "post_transform": transform}
+        weights = {"coefficients": (floats(len(labels) * 4) / 5).tolist(), "intercepts": [0.15, 0.7, 0.8][:len(labels)]}
+        add(w, "LinearClassifier", of_sizes(np.float32)[0], [STRING, F32], weights | names)
+        voters = machine(len(labels), [2, 4, 1][:len(labels)], **next(kernels())) | names
+        del voters["classlabels_ints"]
+        add(w, "SVMClassifier", of_sizes(np.float32)[0], [STRING, F32], voters)
+
+
+def write_movement(w):
+    def plain(op, sets, kinds, attributes=None, **more):
+        w.add(op, sets, kinds, attributes, domain="", **more)
+    sets = [[words(n, 4)] for n in (1, 5)]
+    plain("Identity", sets, [STRING])
+    plain("Transpose", sets, [STRING])
+    plain("Flatten", sets, [STRING])
+    plain("Concat", [[words(n, 4), words(n, 2)] for n in (1, 5)], [STRING], {"axis": 1})
+    plain("Gather", [[words(n, 4), np.array([[0, -1], [2, 0]])] for n in (1, 5)], [STRING], {"axis": 1})
+    plain("Where", [[ints(0, 2, n, 4) > 0, words(n, 4), words(4)] for n in (1, 5)], [STRING])
+    plain("Equal", [[words(n, 4), words(4)] for n in (1, 5)], [BOOL], opset=19)
+    plain("Tile", [[words(n, 2), np.array([2, 3])] for n in (1, 5)], [STRING], constants=(1,))
+    plain("Slice", [[words(n, 5), np.array([-1]), np.array([-5]), np.array([1]), np.array([-2])] for n in (1, 4)], [STRING],
+          constants=(1, 2, 3, 4))
+    plain("Expand", [[words(n, 1), np.array([1, 3])] for n in (1, 4)], [STRING], constants=(1,))
+    plain("ScatterElements", [[words(5, n), ints(0, 5, 2, n, dtype=np.int64)[:1], words(1, n)] for n in (2, 6)], [STRING])
+    grams = {"min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1, "ngram_counts": [0, 3], "ngram_indexes": [0, 1, 2, 3, 4],
+             "pool_strings": ["cat", "", "猫", "cat", "dog", "dog", "cat"]}
+    for mode in ("TF", "IDF", "TFIDF"):
+        plain("TfIdfVectorizer", [[words(n, 9)] for n in (1, 4)], [F32], grams | {"mode": mode, "weights": [1.0, 2, 3, 4, 5]})
+
+
+def write(w):
+    write_lookups(w)
+    write_labels_of_classes(w)
+    write_movement(w)

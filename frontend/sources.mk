@@ -85,10 +85,15 @@ frontend_sources = \
 	frontend/ops/math/unary.c \
 	frontend/ops/ml/categories.c \
 	frontend/ops/ml/coupling.c \
+	frontend/ops/ml/forest_check.c \
+	frontend/ops/ml/forest_read.c \
+	frontend/ops/ml/forest_votes.c \
+	frontend/ops/ml/forest_walk.c \
 	frontend/ops/ml/linear.c \
 	frontend/ops/ml/preprocess.c \
 	frontend/ops/ml/scores.c \
 	frontend/ops/ml/svm.c \
+	frontend/ops/ml/trees.c \
 	frontend/ops/nn/attention.c \
 	frontend/ops/nn/conv.c \
 	frontend/ops/nn/deform_conv.c \
@@ -143,6 +148,8 @@ frontend_files = \
 	frontend/ops/math/norm.h \
 	frontend/ops/math/select.h \
 	frontend/ops/ml/coupling.h \
+	frontend/ops/ml/forest.h \
+	frontend/ops/ml/forest_walk.h \
 	frontend/ops/ml/linear.h \
 	frontend/ops/ml/scores.h \
 	frontend/ops/nn/attention.h \

@@ -542,6 +542,7 @@ tests_files = \
 	tests/contrib/runtime_cases.py \
 	tests/contrib/strings.py \
 	tests/contrib/test-contrib \
+	tests/contrib/trees.py \
 	tests/contrib/without_kernels.py \
 	tests/count-cases \
 	tests/count-results \

@@ -10,6 +10,7 @@ import machine_learning
 import products
 import quantised
 import strings
+import trees
 import without_kernels
 from runtime_cases import Writer
 
@@ -74,3 +75,6 @@ machine_learning.write_linear_models(w)
 machine_learning.write_support_vectors(w)
 machine_learning.write_votes(w)
 strings.write(w)
+trees.write_regressors(w)
+trees.write_classifiers(w)
+trees.write_compact(w)

@@ -78,6 +78,46 @@ def voters(**attributes):
     return learning("SVMClassifier", [of(2, 3)], 2, **given | attributes)
 
 
+def present(attributes):
+    return {k: v for k, v in attributes.items() if v is not None and v != []}
+
+
+STUMP = {"nodes_treeids": [0, 0, 0], "nodes_nodeids": [0, 1, 2], "nodes_modes": ["BRANCH_LEQ", "LEAF", "LEAF"], "nodes_values": [0.5, 0.0, 0.0],
+         "nodes_featureids": [0, 0, 0], "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0]}
+
+
+def tree(op="TreeEnsembleRegressor", x=None, **attributes):
+    """A tree of one comparison."""
+    given = STUMP | {"target_treeids": [0, 0], "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights": [1.0, 2.0], "n_targets": 1}
+    return learning(op, [of(2, 3) if x is None else x], **present(given | attributes))
+
+
+def tree_of(modes, on_true, on_false, **attributes):
+    """A tree of these nodes, which all votes are for."""
+    n = len(modes)
+    nodes = {"nodes_treeids": [0] * n, "nodes_nodeids": list(range(n)), "nodes_modes": ["LEAF" if m == "-" else "BRANCH_LEQ" for m in modes],
+             "nodes_values": [0.5] * n, "nodes_featureids": [0] * n, "nodes_truenodeids": on_true, "nodes_falsenodeids": on_false}
+    votes = {"target_treeids": [0], "target_nodeids": [0], "target_ids": [0], "target_weights": [1.0]}
+    return tree(**nodes | votes | attributes)
+
+
+def tree_classes(classes=2, ids=(0, 1), **attributes):
+    given = STUMP | {"class_treeids": [0, 0], "class_nodeids": [1, 2], "class_ids": list(ids), "class_weights": [1.0, 2.0],
+                     "classlabels_int64s": list(range(classes))}
+    return learning("TreeEnsembleClassifier", [of(2, 3)], 2, **present(given | attributes))
+
+
+def numbers(values, kind=np.float32):
+    return numpy_helper.from_array(np.array(values, kind))
+
+
+def compact(**attributes):
+    given = {"tree_roots": [0], "nodes_modes": numbers([0, 1], np.uint8), "nodes_splits": numbers([0.5, 1.5]), "nodes_featureids": [0, 1],
+             "nodes_truenodeids": [1, 0], "nodes_trueleafs": [0, 1], "nodes_falsenodeids": [1, 2], "nodes_falseleafs": [1, 1],
+             "leaf_weights": numbers([1.0, 2.0, 3.0]), "leaf_targetids": [0, 0, 0], "n_targets": 1}
+    return learning("TreeEnsemble", [of(2, 3)], **present(given | attributes))
+
+
 BYTES, LONG = np.zeros(3, np.uint8), np.zeros(1, np.int64)
 MANY = [of(1, 2, 32), of(1, 2, 32), of(1, 2, 32)]
 # (operator, inputs, number of outputs, attributes), and a part of the message
@@ -236,6 +276,78 @@ CASES = [
     (voters(classlabels_ints=list(range(1025))), "classlabels_ints has 1025 labels; at most 1024"),
     (voters(post_transform="PROBIT"), "post_transform PROBIT of one score for two classes"),
     (voters(vectors_per_class=[0, 0]), "coefficients has 2 numbers; there must be 1 for each of 0 support vectors"),
+    (tree(nodes_nodeids=[0, 1]), "nodes_nodeids has 2 elements; nodes_treeids has 3"),
+    (tree(nodes_modes=["LEAF"]), "nodes_modes has 1 elements; nodes_treeids has 3"),
+    (tree(nodes_values=[0.5]), "nodes_values has 1 elements; nodes_treeids has 3"),
+    (tree(nodes_values_as_tensor=numbers([0.5] * 3)), "nodes_values and nodes_values_as_tensor are both given"),
+    (tree(nodes_values=None, nodes_values_as_tensor=numbers([1, 2, 3], np.int64)), "nodes_values_as_tensor is s64[3]"),
+    (tree(nodes_featureids=[0] * 4), "nodes_featureids has 4 elements"),
+    (tree(nodes_truenodeids=[1]), "nodes_truenodeids has 1 elements"),
+    (tree(nodes_falsenodeids=[]), "nodes_falsenodeids has 0 elements"),
+    (tree(nodes_missing_value_tracks_true=[1]), "nodes_missing_value_tracks_true has 1 elements"),
+    (tree(nodes_missing_value_tracks_true=[2, 0, 0]), "nodes_missing_value_tracks_true has 2; 0 or 1 is needed"),
+    (tree(nodes_modes=["BRANCH_LIKE", "LEAF", "LEAF"]), 'nodes_modes has "BRANCH_LIKE", which is unknown'),
+    (tree(nodes_modes=["", "LEAF", "LEAF"]), 'nodes_modes has "", which is unknown'),
+    (tree(nodes_featureids=[-1, 0, 0]), "nodes_featureids has -1"),
+    (tree(nodes_featureids=[2 ** 40, 0, 0]), "nodes_featureids has 1099511627776"),
+    (tree(nodes_featureids=[3, 0, 0]), "nodes_featureids has 3; X is f32[2,3]"),
+    (tree(x=of(2, 3, 4)), "X is f32[2,3,4]"),
+    (tree(nodes_nodeids=[0, 1, 1]), "tree 0 has two nodes 1"),
+    (tree(nodes_truenodeids=[7, 0, 0]), "nodes_truenodeids has 7; tree 0 has no such node"),
+    (tree(nodes_treeids=[0, 0, 1]), "nodes_falsenodeids has 2; tree 0 has no such node"),
+    (tree(nodes_falsenodeids=[1, 0, 0]), "node 1 is a child, but has a parent"),
+    (tree(nodes_truenodeids=[0, 0, 0]), "node 0 is a child, but has a parent or is a root already"),
+    (tree_of("+--+--", [1, 0, 0, 4, 0, 0], [2, 0, 0, 5, 0, 0]), "no walk from a root leads to node 3"),
+    (tree_of("+--++", [1, 0, 0, 4, 3], [2, 0, 0, 4, 3]), "no walk from a root leads to node 3"),
+    (tree_of("+-" * 1025 + "-", [k + 1 for k in range(2051)], [k + 2 for k in range(2051)]), "a tree is more than 1024 nodes deep"),
+    (tree_of("", [], [], target_treeids=[], target_nodeids=[], target_ids=[], target_weights=[]), "there are no trees"),
+    (tree(target_treeids=[0]), "target_treeids has 1 elements; target_weights has 2"),
+    (tree(target_nodeids=[1, 3]), "target_nodeids has 3; tree 0 has no such node"),
+    (tree(target_treeids=[0, 1]), "target_nodeids has 2; tree 1 has no such node"),
+    (tree(target_ids=[0, 1]), "a weight is for target 1; there are 1"),
+    (tree(target_ids=[-1, 0]), "a weight is for target -1"),
+    (tree(target_nodeids=[1, 1]), "node 1 has several weights for target 0"),
+    (tree(n_targets=None), "n_targets"),
+    (tree(n_targets=0), "n_targets is 0"),
+    (tree(n_targets=2 ** 27), "134217728 targets are not supported; there may be 1048576"),
+    (tree_of("+-" * 130 + "-", [k + 1 for k in range(261)], [k + 2 for k in range(261)], target_treeids=[0] * 131, target_ids=[0, 1] * 65 + [0],
+             target_nodeids=[*range(1, 260, 2), 260], target_weights=[1.0] * 131, n_targets=2 ** 20),
+     "weights of 131 leaves for 1048576 targets are not supported"),
+    (tree(base_values=[1.0, 2.0]), "base_values has 2 numbers; there are 1 targets"),
+    (tree(aggregate_function="MEDIAN"), 'aggregate_function is "MEDIAN", which is unknown'),
+    (tree(post_transform="TANH"), 'post_transform is "TANH", which is unknown'),
+    (tree(aggregate_function="MIN", target_weights=[float("nan"), 1.0]), "a weight is NaN"),
+    (tree_classes(1, (0, 0)), "a classifier of one class is not supported"),
+    (tree_classes(classlabels_int64s=[], classlabels_strings=["a", "b"]), "classlabels_strings gives labels that are strings"),
+    (tree_classes(ids=(0, 2)), "a weight is for target 2; there are 2"),
+    (tree_classes(base_values=[1.0]), "base_values has 1 numbers; there are 2 labels"),
+    (tree_classes(ids=(0, 0), base_values=[1.0, 2.0]), "base_values has 2 numbers, which is not supported where all class_ids are 0"),
+    (tree_classes(ids=(1, 1), base_values=[1.0]), "base_values has 1 numbers, which is not supported where all class_ids are 1"),
+    (tree_classes(ids=(0, 0), post_transform="PROBIT"), "PROBIT of one score"),
+    (compact(nodes_splits=numbers([0.5, 1.5], np.float64)), "nodes_splits is f64[2]; one dimension of f32 is needed"),
+    (compact(leaf_weights=numbers([0.5] * 3, np.float64)), "leaf_weights is f64[3]"),
+    (compact(nodes_modes=numbers([0, 1], np.int64)), "nodes_modes is s64[2]; one dimension of u8 is needed"),
+    (compact(nodes_modes=numbers([[0, 1]], np.uint8)), "nodes_modes is u8[1,2]"),
+    (compact(nodes_modes=numbers([0, 7], np.uint8)), "nodes_modes has 7, which is unknown"),
+    (compact(nodes_modes=None), "nodes_modes"),
+    (compact(nodes_splits=numbers([0.5])), "nodes_splits has 1 elements; nodes_modes has 2"),
+    (compact(leaf_targetids=[0, 0]), "leaf_targetids has 2 elements; leaf_weights has 3"),
+    (compact(leaf_targetids=[0, 0, 1]), "a weight is for target 1"),
+    (compact(nodes_modes=numbers([0, 6], np.uint8)), "membership_values has 0 sets; 1 nodes need one"),
+    (compact(membership_values=numbers([1.0, float("nan")])), "membership_values has 1 sets; 0 nodes need one"),
+    (compact(nodes_modes=numbers([0, 6], np.uint8), membership_values=numbers([1.0], np.float64)), "membership_values is f64[1]"),
+    (compact(nodes_trueleafs=[0, 2]), "nodes_trueleafs has 2; 0 or 1 is needed"),
+    (compact(nodes_falseleafs=[1]), "nodes_falseleafs has 1 elements"),
+    (compact(nodes_truenodeids=[2, 0]), "nodes_truenodeids has 2; there are 2 nodes"),
+    (compact(nodes_falsenodeids=[1, 3]), "nodes_falsenodeids has 3; there are 3 leaves"),
+    (compact(nodes_falsenodeids=[-1, 2]), "nodes_falsenodeids has -1"),
+    (compact(nodes_truenodeids=[0, 0]), "node 0 is a child, but has a parent or is a root already"),
+    (compact(tree_roots=[0, 1]), "node 1 is a child, but has a parent or is a root already"),
+    (compact(tree_roots=[2]), "tree_roots has 2; there are 2 nodes"),
+    (compact(tree_roots=[]), "there are no trees"),
+    (compact(tree_roots=[1]), "no walk from a root leads to node 0"),
+    (compact(aggregate_function=4), "aggregate_function is 4"),
+    (compact(post_transform=-1), "post_transform is -1"),
 ]
 
 
@@ -248,7 +360,8 @@ def message(program, folder, op, inputs, outputs, attributes):
     out = [helper.make_tensor_value_info(n, TensorProto.FLOAT, None) for n in wanted]
     domain, _, name = op.rpartition(".")
     node = helper.make_node(name, given, wanted, domain=domain or "com.microsoft", **attributes)
-    opsets = [helper.make_opsetid(*v) for v in (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", 4))]
+    learning_version = 5 if name == "TreeEnsemble" else 4
+    opsets = [helper.make_opsetid(*v) for v in (("", 17), ("com.microsoft", 1), ("ai.onnx.ml", learning_version))]
     model = helper.make_model(helper.make_graph([node], "case", info, out, known), opset_imports=opsets)
     model.ir_version = 10
     path = os.path.join(folder, "model.onnx")

@@ -21,12 +21,12 @@ base_sources = \
 	base/placement.c \
 	base/random.c \
 	base/status.c \
-	base/string_table.c \
 	base/tensor/bounds.c \
 	base/tensor/dtype.c \
 	base/tensor/literal.c \
 	base/tensor/npy.c \
-	base/tensor/shape.c
+	base/tensor/shape.c \
+	base/tensor/string_table.c
 base_files = \
 	base/README \
 	base/arena.h \
@@ -53,10 +53,10 @@ base_files = \
 	base/protobuf_wire.h \
 	base/random.h \
 	base/status.h \
-	base/string_table.h \
 	base/tensor/bounds.h \
 	base/tensor/dtype.h \
 	base/tensor/dtypes.def \
 	base/tensor/literal.h \
 	base/tensor/npy.h \
-	base/tensor/shape.h
+	base/tensor/shape.h \
+	base/tensor/string_table.h

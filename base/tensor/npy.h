@@ -2,7 +2,7 @@
 #ifndef BASE_TENSOR_NPY_H
 #define BASE_TENSOR_NPY_H
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "base/tensor/literal.h"
 
 /* Reads a .npy file in memory.  Element types that NumPy itself lacks have the names that the ml_dtypes package gives

@@ -76,8 +76,8 @@ STATUS_MUST_USE status onnx_ints_attr_or_input(const onnx_node *n, const char *n
 STATUS_MUST_USE status onnx_node_tensor(const onnx_node *n, const Onnx__TensorProto *t, literal *out);
 STATUS_MUST_USE status onnx_node_sparse_tensor(const onnx_node *n, const Onnx__SparseTensorProto *t, literal *out);
 
-/* Return the numbers (base/string_table.h) of the strings in an attribute of the node, or of one string: the elements
- * of an array of DTYPE_STR.  `def` is the default, which must be one that onnx_model_collect_strings knows. */
+/* Return the numbers (base/tensor/string_table.h) of the strings in an attribute of the node, or of one string: the
+ * elements of an array of DTYPE_STR.  `def` is the default, which must be one that onnx_model_collect_strings knows. */
 STATUS_MUST_USE status onnx_node_strings(const onnx_node *n, const char *name, const int64_t **numbers, size_t *count);
 STATUS_MUST_USE status onnx_node_string(const onnx_node *n, const char *name, const char *def, int64_t *number);
 

@@ -1,7 +1,7 @@
 /* strings.c - collects the strings that may become elements of arrays (model_internal.h). */
 #include <string.h>
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "frontend/model/model_internal.h"
 
 static void add(string_table *t, const ProtobufCBinaryData *s) { (void)string_table_add(t, s->data, s->len); }

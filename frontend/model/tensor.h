@@ -2,7 +2,7 @@
 #ifndef FRONTEND_MODEL_TENSOR_H
 #define FRONTEND_MODEL_TENSOR_H
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "base/tensor/literal.h"
 #include "frontend/onnx.pb-c.h"
 #include "frontend/model/source.h"

@@ -1,5 +1,5 @@
 /* strings.c - the numbers of strings, which arrays of OXLA_STRING have. */
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "plugin/api/internal.h"
 
 typedef struct adding {

@@ -4,7 +4,7 @@
 
 #include <stdio.h>
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "base/tensor/literal.h"
 
 /* Reads a .npy file, or a file in another format by cli_read_pb; the contents of the file tell the format.  If a .npy

@@ -8,7 +8,7 @@
 #define PLUGIN_COMPILER_COMPILER_H
 
 #include "base/dim/guard.h"
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "base/tensor/literal.h"
 #include "runtime/program/image.h"
 #include "runtime/program/target.h"

@@ -8,7 +8,7 @@
 
 #include <stdio.h>
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "runtime/program/program.h"
 
 typedef struct rt_image {

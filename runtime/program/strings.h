@@ -1,8 +1,8 @@
-/* strings.h - tables of strings (base/string_table.h) as bytes. */
+/* strings.h - tables of strings (base/tensor/string_table.h) as bytes. */
 #ifndef RUNTIME_PROGRAM_STRINGS_H
 #define RUNTIME_PROGRAM_STRINGS_H
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "runtime/program/program.h"
 
 /* Writes all strings of the table; NULL is a table that has only the empty string. */

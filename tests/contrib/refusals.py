@@ -318,7 +318,7 @@ CASES = [
     (tree(post_transform="TANH"), 'post_transform is "TANH", which is unknown'),
     (tree(aggregate_function="MIN", target_weights=[float("nan"), 1.0]), "a weight is NaN"),
     (tree_classes(1, (0, 0)), "a classifier of one class is not supported"),
-    (tree_classes(classlabels_int64s=[], classlabels_strings=["a", "b"]), "classlabels_strings gives labels that are strings"),
+    (tree_classes(classlabels_int64s=[], classlabels_strings=["a"]), "a classifier of one class"),
     (tree_classes(ids=(0, 2)), "a weight is for target 2; there are 2"),
     (tree_classes(base_values=[1.0]), "base_values has 1 numbers; there are 2 labels"),
     (tree_classes(ids=(0, 0), base_values=[1.0, 2.0]), "base_values has 2 numbers, which is not supported where all class_ids are 0"),

@@ -4,6 +4,7 @@ import itertools
 import numpy as np
 from onnx import TensorProto
 
+import trees
 from machine_learning import TRANSFORMS, add, kernels, machine, of_sizes
 from runtime_cases import F32, floats, ints
 
@@ -48,6 +49,13 @@ def write_labels_of_classes(w):
         add(w, "SVMClassifier", of_sizes(np.float32)[0], [STRING, F32], voters)
 
 
+def write_trees(w):
+    forest = trees.forest(6)
+    for labels in (["no", "yes"], ["no", "", "yes"]):
+        votes = trees.votes_of(forest, len(labels) if len(labels) > 2 else 1, "class")
+        trees.classify(w, forest, votes, 0, kinds=[STRING, F32], classlabels_strings=labels)
+
+
 def write_movement(w):
     def plain(op, sets, kinds, attributes=None, **more):
         w.add(op, sets, kinds, attributes, domain="", **more)
@@ -73,4 +81,5 @@ def write_movement(w):
 def write(w):
     write_lookups(w)
     write_labels_of_classes(w)
+    write_trees(w)
     write_movement(w)

@@ -160,10 +160,10 @@ def write_wide(w):
 LABELS = [7, -2, 5, 30, 11, 0]
 
 
-def classify(w, trees, votes, labels, sets=None, missing=False, expected=None, **attributes):
-    attributes = nodes_of(trees, missing) | votes | {"classlabels_int64s": LABELS[:labels]} | attributes
+def classify(w, trees, votes, labels, sets=None, missing=False, expected=None, kinds=(S64, F32), **attributes):
+    attributes = nodes_of(trees, missing) | votes | ({"classlabels_int64s": LABELS[:labels]} if labels else {}) | attributes
     expected = expected and expected(w, attributes)
-    w.add("TreeEnsembleClassifier", sets or sets_of(missing=missing), [S64, F32], attributes, domain=MACHINE_LEARNING, expected=expected)
+    w.add("TreeEnsembleClassifier", sets or sets_of(missing=missing), kinds, attributes, domain=MACHINE_LEARNING, expected=expected)
 
 
 def as_three(w, attributes):

@@ -1,4 +1,5 @@
-/* tfidf.c - TfIdfVectorizer for integers: counts how often each n-gram of a pool occurs in each row of the input.
+/* tfidf.c - TfIdfVectorizer for integers and strings: counts how often each n-gram of a pool occurs in each row of the
+ * input.
  *
  * The items of an n-gram may be 1 to max_skip_count + 1 positions apart in the row.  For each length and each distance,
  * the n-grams that begin at all positions of all rows are compared with all n-grams of that length in the pool at once,

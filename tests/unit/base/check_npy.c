@@ -80,6 +80,57 @@ START_TEST(round_trip) {
 }
 END_TEST
 
+/* Text and bytes as NumPy writes them: without the NULs at their ends. */
+START_TEST(strings) {
+  static const struct {
+    const char *code;
+    uint8_t data[24];
+    size_t n;
+  } files[] = {
+      {"<U3", "a\0\0\0\xe9\0\0\0\0\0\0\0\x2b\x73\0\0\0\0\0\0\0\0\0\0", 24},
+      {">U3", "\0\0\0a\0\0\0\xe9\0\0\0\0\0\0\x73\x2b\0\0\0\0\0\0\0\0", 24},
+      {"|S4", "a\xc3\xa9\0\xe7\x8c\xab", 8},
+  };
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+    string_table *t = string_table_create(a, NULL);
+    const char *header = arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (2,), }", files[k].code);
+    size_t size, n;
+    literal l, back;
+    uint8_t *file = make_file(1, header, files[k].data, files[k].n, &size);
+    ck_assert_ptr_null(npy_parse(a, "x.npy", file, size, DTYPE_INVALID, t, &l));
+    ck_assert_int_eq(l.shape.type, DTYPE_STR);
+    ck_assert_str_eq(string_table_text(t, (uint64_t)literal_i64(&l, 0), &n), "a\xc3\xa9");
+    ck_assert_str_eq(string_table_text(t, (uint64_t)literal_i64(&l, 1), &n), "\xe7\x8c\xab");
+    ck_assert_ptr_null(npy_format(a, &l, t, &file, &size));
+    ck_assert_ptr_null(npy_parse(a, "x.npy", file, size, DTYPE_INVALID, t, &back));
+    ck_assert(literal_equal(&l, &back));
+  }
+}
+END_TEST
+
+START_TEST(wrong_strings) {
+  static const struct {
+    const char *code;
+    uint8_t data[8];
+    size_t n;
+    const char *message;
+  } files[] = {
+      {"<U1", {0, 0, 0x11}, 4, "Unicode lacks"}, {"<U1", {0, 0xd8}, 4, "Unicode lacks"},
+      {"<U2", {1}, 4, "1 strings of 8"},         {"<U99999999999999999999", {1}, 4, "no equal here"},
+      {"<Ux", {1}, 4, "no equal here"},          {"|S0", {1}, 1, "1 strings of 0"},
+  };
+  for (size_t k = 0; k < sizeof files / sizeof *files; k++) {
+    const char *header = arena_printf(a, "{'descr': '%s', 'fortran_order': False, 'shape': (1,), }", files[k].code);
+    size_t size;
+    literal l;
+    uint8_t *file = make_file(1, header, files[k].data, files[k].n, &size);
+    status s = npy_parse(a, "x.npy", file, size, DTYPE_INVALID, string_table_create(a, NULL), &l);
+    ck_assert_msg(s && strstr(status_message(s), files[k].message), "%s: %s", files[k].code, status_message(s));
+    status_free(s);
+  }
+}
+END_TEST
+
 START_TEST(scalars_and_empty) {
   literal l = literal_scalar_f64(a, DTYPE_F32, 2.5), back;
   uint8_t *bytes;
@@ -209,6 +260,8 @@ int main(void) {
   tcase_add_checked_fixture(tests, setup, teardown);
   tcase_add_test(tests, round_trip);
   tcase_add_test(tests, scalars_and_empty);
+  tcase_add_test(tests, strings);
+  tcase_add_test(tests, wrong_strings);
   tcase_add_test(tests, orders);
   tcase_add_test(tests, bools_are_normalised);
   tcase_add_test(tests, without_a_name);

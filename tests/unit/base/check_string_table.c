@@ -2,7 +2,7 @@
 #include <check.h>
 #include <string.h>
 
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 #include "tests/suite.h"
 
 static arena *memory;

@@ -270,7 +270,6 @@ static const node_case refusals[] = {
     {"OneHot", 9, "axis=2", "s64[1]:0 s64[1]:2 f32[2]:0,1", "!axis 2"},
     {"Constant", 12, "", "", "!no attribute"},
     {"Constant", 12, "value_int=1 value_float=1.0", "", "!both given"},
-    {"Constant", 12, "value_string=text", "", "?strings"},
     {"ConstantOfShape", 9, "", "s64[1]:-1", "!input[0] is -1"},
     {"ConstantOfShape", 9, "value=f32[2]:1,2", "s64[1]:1", "!one element"},
     {"ConstantOfShape", 9, "", "s64[3]:4294967296,4294967296,4294967296", "#"},

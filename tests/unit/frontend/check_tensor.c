@@ -287,6 +287,23 @@ START_TEST(pb_round_trip) {
 }
 END_TEST
 
+START_TEST(strings_of_a_pb) {
+  string_table *t = string_table_create(a, NULL), *again = string_table_create(a, NULL);
+  uint64_t numbers[] = {string_table_add(t, "one", 3), 0, string_table_add(t, "t\0wo", 4), 1};
+  literal l = literal_make(shape_make(DTYPE_STR, 2, (dim[]){2, 2}), numbers), back;
+  uint8_t *bytes;
+  size_t size;
+  const char *name;
+  ck_assert_ptr_null(onnx_tensor_to_pb(a, "out", &l, t, &bytes, &size));
+  ck_assert_ptr_null(onnx_tensor_parse_pb(a, "x.pb", bytes, size, again, &name, &back));
+  ck_assert(literal_equal(&l, &back));
+  ck_assert_mem_eq(string_table_text(again, 2, &size), "t\0wo", 5);
+  numbers[1] = 7;
+  expect(onnx_tensor_to_pb(a, "out", &l, t, &bytes, &size), STATUS_INVALID_ARGUMENT, "out: there is no string 7");
+  expect(onnx_tensor_to_pb(a, "out", &l, NULL, &bytes, &size), STATUS_UNSUPPORTED, "strings cannot be written");
+}
+END_TEST
+
 START_TEST(large_pb_file) {
   void *data;
   literal l = literal_new(a, shape_make(DTYPE_F32, 1, (dim[]){1000}), &data), back;
@@ -456,6 +473,7 @@ int main(void) {
   tcase_add_test(tests, sparse);
   tcase_add_test(tests, pb_round_trip);
   tcase_add_test(tests, large_pb_file);
+  tcase_add_test(tests, strings_of_a_pb);
   tcase_add_loop_test(files, external_good, 0, 2);
   tcase_add_loop_test(files, external_locations, 0, 2);
   tcase_add_test(files, external_numbers);

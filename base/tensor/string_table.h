@@ -3,8 +3,8 @@
  * Equal strings of a table have equal numbers, which are counted from 0; 0 is always the empty string, so memory of
  * zeros is an array of empty strings.  A table may extend another one: it then has the strings of that one, too, under
  * the same numbers.  So programs have numbers for the strings of their model, and each run adds those of its inputs. */
-#ifndef BASE_STRING_TABLE_H
-#define BASE_STRING_TABLE_H
+#ifndef BASE_TENSOR_STRING_TABLE_H
+#define BASE_TENSOR_STRING_TABLE_H
 
 #include "base/arena.h"
 

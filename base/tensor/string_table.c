@@ -1,5 +1,5 @@
 /* string_table.c - see string_table.h. */
-#include "base/string_table.h"
+#include "base/tensor/string_table.h"
 
 #include <string.h>
 

@@ -9,6 +9,7 @@
 #include "emit/kernel/block.h"
 #include "emit/kernel/module.h"
 #include "runtime/host/code_loader.h"
+#include "tests/ptx/ptx.h"
 #include "tests/unit/emit/kernel_case.h"
 
 enum { ROWS = 5, WARPS = 3, LENGTH = WARPS * EMIT_WARP };
@@ -144,26 +145,40 @@ static rt_block_fn *compile(const char *type, fault f, bool checked, emit_kernel
   return (rt_block_fn *)(intptr_t)rt_code_find(code, "sums");
 }
 
-/* Sets *wrong to the number of wrong results in this order.  One block more than there are rows is launched, which must
- * store nothing. */
-static status run(rt_block_fn *fn, const emit_kernel_info *info, bool wide, gpu_order order, int *wrong) {
-  static int64_t x[ROWS * LENGTH], y[ROWS + 1];
-  int64_t want[ROWS] = {0};
+/* The arrays of a run.  One block more than there are rows is launched, which must store nothing. */
+typedef struct sums {
+  int64_t x[ROWS * LENGTH], y[ROWS + 1], want[ROWS];
+  bool wide; /* whether elements are s64 and not s32 */
+} sums;
+
+static void begin(sums *s, bool wide) {
+  *s = (sums){.wide = wide};
   for (int k = 0; k < ROWS * LENGTH; k++) {
     int64_t v = (int64_t)(next_random() >> 40) % 1000;
-    x[wide ? k : k / 2] = wide ? v << 20 : k % 2 ? v << 32 | (x[k / 2] & 0xffffffff) : v;
-    want[k / LENGTH] += wide ? v << 20 : v;
+    s->x[wide ? k : k / 2] = wide ? v << 20 : k % 2 ? v << 32 | (s->x[k / 2] & 0xffffffff) : v;
+    s->want[k / LENGTH] += wide ? v << 20 : v;
   }
-  memset(y, 0, sizeof y);
-  const void *buffers[] = {x, y};
+}
+
+/* Returns the number of wrong results. */
+static int count_wrong(const sums *s) {
+  int wrong = 0;
+  for (int k = 0; k < ROWS; k++) {
+    int64_t got = s->wide ? s->y[k] : ((const int32_t *)s->y)[k], near = 28 * 10 + 31;
+    wrong += got != s->want[k] * 1000 + near;
+  }
+  ck_assert_int_eq(s->y[ROWS], 0);
+  return wrong;
+}
+
+/* Sets *wrong to the number of wrong results in this order. */
+static status run(rt_block_fn *fn, const emit_kernel_info *info, bool wide, gpu_order order, int *wrong) {
+  sums s;
+  begin(&s, wide);
+  const void *buffers[] = {s.x, s.y};
   gpu_blocks b = {fn, "sums", buffers, NULL, ROWS, info->threads, info->shared_bytes, order};
   TRY(gpu_run_blocks(&b, 0, ROWS + 1));
-  *wrong = 0;
-  for (int k = 0; k < ROWS; k++) {
-    int64_t got = wide ? y[k] : ((int32_t *)y)[k], near = 28 * 10 + 31;
-    *wrong += got != want[k] * 1000 + near;
-  }
-  ck_assert_int_eq(y[ROWS], 0);
+  *wrong = count_wrong(&s);
   return NULL;
 }
 
@@ -240,18 +255,23 @@ static void assemble(const char *text, const char *cpu) {
   }
 }
 
+static const char *text_of(const char *cpu, const char *type, emit_kernel_info *info) {
+  emit_target t;
+  emit_module *m;
+  const char *text;
+  size_t size;
+  ASSERT_OK(emit_target_nvptx(kernel_arena, cpu, &t));
+  ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
+  ASSERT_OK(write_kernel(m, reduction(type), NONE, info));
+  ASSERT_OK(emit_module_assembly(m, &text, &size));
+  return text;
+}
+
 START_TEST(ptx) {
   static const char *const cpus[] = {"sm_75", "sm_90"};
   for (int k = 0; k < 2; k++) {
-    emit_target t;
-    emit_module *m;
     emit_kernel_info info;
-    const char *text;
-    size_t size;
-    ASSERT_OK(emit_target_nvptx(kernel_arena, cpus[k], &t));
-    ASSERT_OK(emit_module_create(kernel_arena, &t, "test", &m));
-    ASSERT_OK(write_kernel(m, reduction("s64"), NONE, &info));
-    ASSERT_OK(emit_module_assembly(m, &text, &size));
+    const char *text = text_of(cpus[k], "s64", &info);
     static const char *const parts[] = {".extern .shared .align 128 .b8 onnx_xla_shared[]",
                                         "bar.sync",
                                         "shfl.sync.bfly",
@@ -266,6 +286,24 @@ START_TEST(ptx) {
 }
 END_TEST
 
+/* Numbers of 64 bits are exchanged as two halves. */
+START_TEST(ptx_computes) {
+  emit_kernel_info info;
+  ptx_module *m;
+  sums s;
+  begin(&s, _i);
+  void *buffers[] = {s.x, s.y};
+  int64_t no_arguments = 0, steps = ROWS;
+  void *parameters[] = {buffers, &no_arguments, &steps};
+  ASSERT_OK(ptx_parse(kernel_arena, text_of("sm_75", s.wide ? "s64" : "s32", &info), &m));
+  ASSERT_OK(ptx_run(
+      ptx_find_entry(m, "sums"),
+      &(ptx_launch){
+          .blocks = ROWS + 1, .threads = info.threads, .shared_bytes = info.shared_bytes, .parameters = parameters}));
+  ck_assert_int_eq(count_wrong(&s), 0);
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("block");
   tcase_add_checked_fixture(t, kernel_setup, kernel_teardown);
@@ -273,5 +311,6 @@ int main(void) {
   tcase_add_loop_test(t, faults_are_found, NO_BARRIER, N_WRONG);
   tcase_add_loop_test(t, races_are_found, 0, 4);
   tcase_add_test(t, ptx);
+  tcase_add_loop_test(t, ptx_computes, 0, 2);
   return run_suite("emit-block", t);
 }

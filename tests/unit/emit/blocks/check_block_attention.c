@@ -163,6 +163,25 @@ static void check_mma(sizes_cases *c, double tolerance, int rounds) {
                "%pv = dot(%r, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : " type \
                "[b,n,32]\nreturn %pv\n}"
 
+/* Heads of q, k and v have two dimensions with another one between them, so that only 12 of their 24 elements are
+ * neighbours. */
+#define APART(type) \
+  "(%q: " type "[b,2,n,12], %k: " type "[b,2,m,12], %v: " type                                                    \
+  "[b,2,m,12]) {\n"                                                                                               \
+  "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[1,3], rhs_contract=[1,3]} : " type               \
+  "[b,n,m]\n" SOFTMAX(type "[b,n,m]", type "[b,n]", "2",                                                          \
+                      "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=" \
+                               "[2]} : " type "[b,n,2,12]\nreturn %pv\n}"
+
+/* Keys have two dimensions, of which v has the first one innermost, after heads of w elements. */
+#define KEYS_APART(type, w) \
+  "(%q: " type "[b,n,16], %k: " type "[b,16,m,16], %v: " type "[b,m," w                                        \
+  ",16]) {\n"                                                                                                  \
+  "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[3]} : " type                \
+  "[b,n,16,m]\n" SOFTMAX(type "[b,n,16,m]", type "[b,n]", "2,3",                                               \
+                         "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2,3], "      \
+                                  "rhs_contract=[3,1]} : " type "[b,n," w "]\nreturn %pv\n}"
+
 /* The tolerances are those of small_floats. */
 START_TEST(tensor_cores) {
   sizes_cases f16 = {0}, bf16 = {0};
@@ -177,6 +196,18 @@ START_TEST(tensor_cores) {
   sizes_add_text(&bf16, PLAIN("bf16", "40", "128"));
   sizes_add_text(&bf16, LAYOUTS("bf16"));
   check_mma(&bf16, 1.5e-1, 4);
+}
+END_TEST
+
+/* Which factors are loaded as vectors depends on all dimensions of heads and keys.  The tolerance is that of
+ * small_floats. */
+START_TEST(several_dimensions) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_add_text(&c, APART("f16"));
+  sizes_add_text(&c, KEYS_APART("f16", "12"));
+  sizes_add_text(&c, KEYS_APART("f16", "24"));
+  check_mma(&c, 2e-2, 4);
 }
 END_TEST
 
@@ -399,6 +430,7 @@ int main(void) {
   tcase_add_loop_test(t, heads, 0, WHOLE_TILES + 1);
   tcase_add_loop_test(t, small_floats, 0, WHOLE_TILES + 1);
   tcase_add_loop_test(t, tensor_cores, 0, MMA_TILES);
+  tcase_add_loop_test(t, several_dimensions, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
   tcase_add_loop_test(t, infinite_values, 0, TILES);
   tcase_add_loop_test(t, infinite_values_by_tensor_cores, 0, MMA_TILES);

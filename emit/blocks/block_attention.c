@@ -66,9 +66,9 @@ static int64_t choose_vector(const emit_attention_tile *t) {
 }
 
 int64_t emit_attention_left_elements(const emit_attention_tile *t, int64_t n) {
-  enum { NUMBERS = 3, ALIGNED = 16 };
-  /* Vectors of values are stored as a whole, so the memory after these elements is aligned for the next tile. */
-  return round_up(t->rows * n * (t->strips * t->strip + NUMBERS), ALIGNED);
+  enum { NUMBERS = 3 };
+  /* Where values are stored as vectors, t->rows * n is a multiple of 16, so the next tile's are aligned, too. */
+  return t->rows * n * (t->strips * t->strip + NUMBERS);
 }
 
 /* Returns the elements of shared memory for a part of k or v, or for the sums that are joined in the end.  A row of k

@@ -134,21 +134,27 @@ static const char *const attention_texts[] = {
     "return %pv\n}",
 };
 
-/* The first keys are masked: their maximum becomes 0, and later scores are so small that e^(0 - score) is infinite. */
-static const char attention_masked_tiles[] =
-    "(%q: f32[n,8], %k: f32[m,8], %v: f32[m,8]) {\n"
-    "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
-    "%c = constant() {value=f32[] -1000} : f32[]\n%cb = broadcast(%c) {dimensions=[]} : f32[n,m]\n"
-    "%y = add(%qk, %cb) : f32[n,m]\n%j = iota() {dimension=1} : s32[n,m]\n%c300 = constant() {value=s32[] 300} : "
-    "s32[]\n%b300 = broadcast(%c300) {dimensions=[]} : s32[n,m]\n%on = compare(%j, %b300) {comparison=ge} : "
-    "pred[n,m]\n" LOW("f32[n,m]") "%x = select(%on, %y, %lowb) : f32[n,m]\n"
-    "%m0 = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n%lowk = broadcast(%low) {dimensions=[]} : f32[n]\n"
-    "%none = compare(%m0, %lowk) {comparison=eq} : pred[n]\n%c0 = constant() {value=f32[] 0} : f32[]\n"
-    "%zero = broadcast(%c0) {dimensions=[]} : f32[n]\n%mx = select(%none, %zero, %m0) : f32[n]\n"
-    "%mb = broadcast(%mx) {dimensions=[0]} : f32[n,m]\n%d = subtract(%x, %mb) : f32[n,m]\n"
-    "%e = exponential(%d) : f32[n,m]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[n]\n"
-    "%sb = broadcast(%s) {dimensions=[0]} : f32[n,m]\n%p = divide(%e, %sb) : f32[n,m]\n"
-    "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,8]\nreturn %pv\n}";
+/* The first 300 keys are masked, so that the first tiles have no key.  In the first text their maximum becomes 0, and
+ * later scores are so small that e^(0 - score) is infinite; in the second one it stays -infinity. */
+#define MASKED_TILES(define, shift) \
+  "(%q: f32[n,8], %k: f32[m+300,8], %v: f32[m+300,8], %more: f32[m]) {\n"                                                       \
+  "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m+300]\n"                \
+  "%c = constant() {value=f32[] -1000} : f32[]\n%cb = broadcast(%c) {dimensions=[]} : f32[n,m+300]\n"                 \
+  "%y = add(%qk, %cb) : f32[n,m+300]\n%j = iota() {dimension=1} : s32[n,m+300]\n%c300 = constant() {value=s32[] "     \
+  "300} : s32[]\n%b300 = broadcast(%c300) {dimensions=[]} : s32[n,m+300]\n%on = compare(%j, %b300) {comparison=ge} : " \
+  "pred[n,m+300]\n" LOW("f32[n,m+300]") "%x = select(%on, %y, %lowb) : f32[n,m+300]\n"                                \
+  "%m0 = reduce(%x) {dimensions=[1], reducer=maximum} : f32[n]\n" define                                               \
+  "%mb = broadcast(" shift ") {dimensions=[0]} : f32[n,m+300]\n%d = subtract(%x, %mb) : f32[n,m+300]\n"                     \
+  "%e = exponential(%d) : f32[n,m+300]\n%s = reduce(%e) {dimensions=[1], reducer=add} : f32[n]\n"                     \
+  "%sb = broadcast(%s) {dimensions=[0]} : f32[n,m+300]\n%p = divide(%e, %sb) : f32[n,m+300]\n"                        \
+  "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,8]\nreturn %pv\n}"
+
+static const char *const attention_masked_tiles[] = {
+    MASKED_TILES("%lowk = broadcast(%low) {dimensions=[]} : f32[n]\n%none = compare(%m0, %lowk) {comparison=eq} : "
+                 "pred[n]\n%c0 = constant() {value=f32[] 0} : f32[]\n%zero = broadcast(%c0) {dimensions=[]} : f32[n]\n"
+                 "%mx = select(%none, %zero, %m0) : f32[n]\n",
+                 "%mx"),
+    MASKED_TILES("", "%m0")};
 
 enum { ATTENTION_TEXTS = sizeof attention_texts / sizeof *attention_texts };
 

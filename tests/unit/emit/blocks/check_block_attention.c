@@ -211,12 +211,13 @@ START_TEST(several_dimensions) {
 }
 END_TEST
 
-/* A text of check_flash_attention at more sizes. */
+/* The texts of check_flash_attention.  Scores near -1000 are multiples of 1/256, so they are exact. */
 START_TEST(masked_tiles) {
   sizes_cases c = {0};
   tile = (size_t)_i;
-  sizes_add_text(&c, attention_masked_tiles);
-  check(&c, F32, 12);
+  sizes_add_text(&c, attention_masked_tiles[0]);
+  sizes_add_text(&c, attention_masked_tiles[1]);
+  check(&c, F32, 4);
 }
 END_TEST
 

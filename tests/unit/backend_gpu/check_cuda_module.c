@@ -26,7 +26,9 @@ START_TEST(code_is_compiled_once) {
   ck_assert_uint_eq(load_by(c, 0), 1);
   ck_assert_uint_eq(load_by(c, 0), 0);
   ck_assert_int_eq(c->kept, 1);
+  ck_assert_int_eq(c->found, 1);
   ck_assert_uint_eq(load_by(c, 1), 1); /* another GPU */
+  ck_assert_int_eq(c->found, 1);       /* for which nothing was kept; the driver would refuse the other one's code */
   ck_assert_uint_eq(load_by(c, 1), 0);
   setenv("FAKE_CUDA_VERSION", "12050", 1);
   ck_assert_uint_eq(load_by(c, 1), 1);

@@ -1,5 +1,7 @@
-/* check_emulated_block.c - the orders in which the emulator runs the warps of a block and their threads. */
+/* check_emulated_block.c - the orders in which the emulator runs the warps of a block and their threads, and what is in
+ * shared memory before they run. */
 #include <check.h>
+#include <math.h>
 #include <string.h>
 
 #include "backend_gpu/runtime/emulated_block.h"
@@ -45,8 +47,34 @@ START_TEST(orders_differ) {
 }
 END_TEST
 
+static void use_shared(const void *const *buffers, const int64_t *args, int64_t steps, rt_block_thread *t) {
+  float *shared = t->shared;
+  (void)args, (void)steps;
+  ((float *)buffers[0])[t->block] = shared[t->thread];
+  shared[t->thread] = 0;
+}
+
+/* What a block leaves in shared memory is not there for the next one. */
+START_TEST(shared_memory_begins_undefined) {
+  enum { BLOCKS = 3 };
+  float found[BLOCKS] = {0};
+  const void *buffers[] = {found};
+  gpu_blocks b = {.fn = use_shared,
+                  .name = "shared",
+                  .buffers = buffers,
+                  .steps = BLOCKS,
+                  .threads = 1,
+                  .shared_bytes = sizeof(float)};
+  ck_assert_ptr_null(gpu_run_blocks(&b, 0, BLOCKS));
+  for (int k = 0; k < BLOCKS; k++) {
+    ck_assert(isnan(found[k]));
+  }
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("orders");
+  tcase_add_test(t, shared_memory_begins_undefined);
   tcase_add_loop_test(t, orders_differ, 1, MOST / WARP + 1);
   return run_suite("emulated block", t);
 }

@@ -4,7 +4,7 @@
 
 #include "backend_gpu/runtime/cuda_device.h"
 
-enum { BUFFER_BYTES = 4 << 20 };
+enum { BUFFER_BYTES = 4 << 20, LINE = 64 /* bytes; they divide BUFFER_BYTES */ };
 
 static cuda_buffer *current(cuda_staging *g) { return &g->buffers[g->turn]; }
 
@@ -71,8 +71,7 @@ static status take_part(rt_stream *s, size_t bytes, part *out) {
   TRY(find_room(s, &b));
   size_t room = BUFFER_BYTES - b->used;
   *out = (part){b, b->memory + b->used, bytes < room ? bytes : room};
-  size_t end = (b->used + out->bytes + 63) / 64 * 64;
-  b->used = end < BUFFER_BYTES ? end : BUFFER_BYTES;
+  b->used = (b->used + out->bytes + LINE - 1) / LINE * LINE;
   return NULL;
 }
 

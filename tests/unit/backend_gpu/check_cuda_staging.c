@@ -77,9 +77,10 @@ START_TEST(many_small_arrays) {
 END_TEST
 
 /* The caller must wait before it writes to an array that it has uploaded, but it may upload an array to which
- * it has just begun a download. */
+ * it has just begun a download.  The download may be in either staging buffer, of 4 MB each. */
 START_TEST(copies_are_done_in_their_order) {
   copies c = begin();
+  upload(&c, 5000, c.from, (size_t)_i * (5 << 20));
   upload(&c, 0, c.from, 1000);
   download(&c, c.to, 0, 1000);
   upload(&c, 2000, c.to + 10, 500);
@@ -90,6 +91,19 @@ START_TEST(copies_are_done_in_their_order) {
   ck_assert_mem_eq(c.to + 1000, c.from + 10, 100);
   ck_assert_mem_eq(c.to + 1100, c.from, 100);
   ck_assert_mem_eq(c.to + 1200, c.from + 210, 300);
+  end(&c);
+}
+END_TEST
+
+/* A stream that is destroyed does its work first, for which it needs its staging buffers. */
+START_TEST(streams_end_after_their_work) {
+  copies c = begin();
+  upload(&c, 0, c.from, LARGE);
+  c.device->destroy_stream(c.stream);
+  ASSERT_OK(c.device->create_stream(c.device, &c.stream));
+  download(&c, c.to, 0, LARGE);
+  await(&c);
+  ck_assert_mem_eq(c.to, c.from, LARGE);
   end(&c);
 }
 END_TEST
@@ -139,7 +153,8 @@ int main(void) {
   tcase_set_timeout(t, 120);
   tcase_add_test(t, large_arrays);
   tcase_add_test(t, many_small_arrays);
-  tcase_add_test(t, copies_are_done_in_their_order);
+  tcase_add_loop_test(t, copies_are_done_in_their_order, 0, 2);
+  tcase_add_test(t, streams_end_after_their_work);
   tcase_add_test(t, overlapping_copies_on_the_device);
   tcase_add_test(t, downloads_that_are_given_up);
   return run_suite("cuda staging", t);

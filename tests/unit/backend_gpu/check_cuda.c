@@ -415,6 +415,19 @@ START_TEST(launches_have_limits) {
 }
 END_TEST
 
+/* What a kernel declares itself is not left for launches. */
+START_TEST(declared_shared_memory_counts) {
+  setenv("FAKE_CUDA_DECLARED", "1000", 1);
+  cuda_program *p = cuda_program_loaded();
+  check_launch(p, (gpu_launch){.blocks = 1, .threads = 1, .shared_bytes = (227 << 10) - 1000}, NULL);
+  check_launch(p, (gpu_launch){.blocks = 1, .threads = 1, .shared_bytes = (227 << 10) - 999},
+               "231449 bytes of shared memory; up to 231448 are possible");
+  ASSERT_OK(p->device->await(p->stream, NULL));
+  cuda_program_free(p);
+  cuda_case_check_end();
+}
+END_TEST
+
 /* --- the declarations --- */
 
 /* Compiles cuda_functions.def after CUDA's own header, with which each row must agree.  Older headers lack
@@ -478,6 +491,7 @@ int main(void) {
   tcase_add_test(t, a_driver_that_is_too_old);
   tcase_add_test(t, kernels_are_found);
   tcase_add_test(t, launches_have_limits);
+  tcase_add_test(t, declared_shared_memory_counts);
   tcase_add_test(t, declarations_are_those_of_cuda);
   tcase_add_test(t, functions_are_those_of_cuda);
   return run_suite("cuda", t);

@@ -12,7 +12,8 @@
  *   FAKE_CUDA_PTX=1           PTX is interpreted (tests/ptx/ptx.h) and not refused; read at each compilation
  *   FAKE_CUDA_DELAY=N         streams sleep up to N microseconds before each piece of work; 50 by default
  *
- * FAKE_CUDA_VERSION=N, the version of the driver, is read whenever it is asked for; 12040 by default.
+ * FAKE_CUDA_VERSION=N, the version of the driver, and FAKE_CUDA_DECLARED=N, the bytes of shared memory that each kernel
+ * declares, are read whenever they are asked for; they are 12040 and 0 by default.
  *
  * A kernel's object may define "const int32_t NAME_parameters[2]": how many buffers and arguments the kernel NAME
  * takes. Then its buffers are checked. */
@@ -214,7 +215,7 @@ static bool is_locked(const void *at, size_t bytes) {
   return is;
 }
 
-/* Waits for the work of all streams, as the driver does before it frees memory. */
+/* Waits for the work of all streams, as the driver does before it unloads code. */
 static void await_all_streams(void) {
   pthread_mutex_lock(&lock);
   for (object *o = objects; o; o = o->next) {
@@ -223,6 +224,14 @@ static void await_all_streams(void) {
     }
   }
   pthread_mutex_unlock(&lock);
+}
+
+/* Memory is freed without a wait, so that work which still uses it is found, although drivers wait.  But if calls fail
+ * on demand, the one that fails may be that in which the runtime waits. */
+static void await_if_calls_fail(void) {
+  if (n_rules > 0) {
+    await_all_streams();
+  }
 }
 
 /* Removes the memory at this address from the list and returns it; NULL if none is there that was not freed. */
@@ -243,7 +252,7 @@ static memory *take_memory(object_kind kind, CUdeviceptr address) {
 CUresult cuMemFree_v2(CUdeviceptr address) {
   BEGIN(true);
   NOT_IN_CAPTURE();
-  await_all_streams();
+  await_if_calls_fail();
   memory *m = take_memory(MEMORY, address);
   if (!m) {
     breach(__func__, "memory that is not of this context");
@@ -257,12 +266,13 @@ CUresult cuMemFree_v2(CUdeviceptr address) {
 CUresult cuMemFreeHost(void *address) {
   BEGIN(true);
   NOT_IN_CAPTURE();
-  await_all_streams();
+  await_if_calls_fail();
   memory *m = take_memory(HOST_MEMORY, (uintptr_t)address);
   if (!m) {
     breach(__func__, "memory that is not of this context");
     return CUDA_ERROR_INVALID_VALUE;
   }
+  memset(m->address, 0xff, m->bytes);
   free(m->address);
   free(m);
   return CUDA_SUCCESS;
@@ -509,17 +519,25 @@ CUresult cuModuleGetFunction(CUfunction *out, CUmodule m, const char *name) {
   return CUDA_SUCCESS;
 }
 
+static int declared_shared(void) {
+  const char *told = getenv("FAKE_CUDA_DECLARED");
+  return told ? atoi(told) : 0;
+}
+
 CUresult cuFuncGetAttribute(int *value, CUfunction_attribute attribute, CUfunction f) {
   BEGIN(true);
   CHECK_HANDLE(f, FUNCTION);
-  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? RT_BLOCK_MOST_THREADS : 0;
+  *value = attribute == CU_FUNC_ATTRIBUTE_MAX_THREADS_PER_BLOCK ? RT_BLOCK_MOST_THREADS
+           : attribute == CU_FUNC_ATTRIBUTE_SHARED_SIZE_BYTES   ? declared_shared()
+                                                                : 0;
   return CUDA_SUCCESS;
 }
 
 CUresult cuFuncSetAttribute(CUfunction f, CUfunction_attribute attribute, int value) {
   BEGIN(true);
   CHECK_HANDLE(f, FUNCTION);
-  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 || value > MOST_SHARED_BYTES) {
+  if (attribute != CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES || value < 0 ||
+      value > MOST_SHARED_BYTES - declared_shared()) {
     breach(__func__, "an attribute that cannot be %d", value);
     return CUDA_ERROR_INVALID_VALUE;
   }

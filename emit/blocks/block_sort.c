@@ -216,16 +216,14 @@ static LLVMValueRef gather(sorter *s, LLVMValueRef first, LLVMValueRef m, LLVMVa
   return plus(s, m, total);
 }
 
-/* Sorts the *m items of the list, and reduces *m to at most the number of wanted items.  If the list then has all
- * wanted items, *limit becomes the last of them. */
+/* Sorts the *m items of the list, and reduces *m to at most the number of wanted items.  *limit becomes the last of
+ * them: if the list is full, it has all wanted items; otherwise the line is at its end, and the limit is not used
+ * again. */
 static void keep_first(sorter *s, LLVMValueRef *m, LLVMValueRef *limit) {
-  const emit_ir *ir = s->ir;
-  LLVMValueRef wanted = size(s, s->p.wanted);
   sort_list(s, *m);
-  *m = lesser(s, *m, wanted);
+  *m = lesser(s, *m, size(s, s->p.wanted));
   /* *m is at least 1, since all items are below the first limit. */
-  LLVMValueRef last = load(s, s->list, minus(s, *m, emit_i64(ir, 1)));
-  *limit = emit_select(ir, emit_icmp(ir, LLVMIntEQ, *m, wanted), last, *limit);
+  *limit = load(s, s->list, minus(s, *m, emit_i64(s->ir, 1)));
 }
 
 static void find_first(sorter *s) {

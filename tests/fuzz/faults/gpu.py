@@ -3,6 +3,7 @@
 from faults import GPU, fault
 
 GEOMETRY, TEAM, SCAN = "emit/blocks/tile_geometry.c", "emit/kernel/team.c", "emit/kernel/scan.c"
+PRODUCTS = "emit/blocks/block_attention_products.c"
 SORT, SCATTER, BLOCK = "emit/blocks/block_sort.c", "emit/kernel/block_scatter.c", "emit/kernel/block.c"
 
 FAULTS = [
@@ -68,6 +69,40 @@ FAULTS = [
         "gpu-step-behind-the-end",
         "threads behind the last step compute one, too",
         (BLOCK, 'w->end = emit_intrinsic2(ir, "llvm.smin", next, LLVMGetParam(ir->function, EMIT_STEPS));', "w->end = next;"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-head-beyond",
+        "what fills up the heads of attention is their last element and not 0",
+        (PRODUCTS, "return «full ? v : emit_select(ir, inside, v, LLVMConstNull(k->element))»;", "((void)inside, v)"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-attention-lanes",
+        "half of the lanes that share a row of attention are not joined",
+        ("emit/blocks/block_attention_softmax.c", "unsigned half = (unsigned)«k->t.lanes / 2»;", "k->t.lanes / 4"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-part-end",
+        "a part of a sum reaches beyond the end of the sum",
+        (
+            "emit/blocks/sum_parts.c",
+            "{from, «emit_lesser(x->w, emit_add(x->w, from, emit_size(x, each)), end)»};",
+            "emit_add(x->w, from, emit_size(x, each))",
+        ),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-transpose-gap",
+        "a thread's further elements of a transposed tile leave out the gaps",
+        ("emit/kernel/block_transpose.c", "int64_t step = along_line ? «THREADS + THREADS / run * gap» : s->step;", "THREADS"),
+        runs=GPU,
+    ),
+    fault(
+        "gpu-stage-before",
+        "factors are copied to the stage that is multiplied next",
+        ("emit/blocks/tiled_product.c", "LLVMValueRef before = unless(ir, stage, 0, «AHEAD»,", "AHEAD - 1"),
         runs=GPU,
     ),
 ]

@@ -39,7 +39,7 @@ emit_sum_part emit_part_of(const emit_indexer *x, dim total, LLVMValueRef part, 
   }
   dim_table *t = x->sizes->table;
   dim each = dim_mul(t, dim_ceildiv(t, total, parts * step), step);
-  LLVMValueRef from = emit_lesser(x->w, emit_times_size(x, part, each), end);
+  LLVMValueRef from = emit_times_size(x, part, each);
   return (emit_sum_part){from, emit_lesser(x->w, emit_add(x->w, from, emit_size(x, each)), end)};
 }
 

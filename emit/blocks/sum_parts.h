@@ -31,12 +31,11 @@ int64_t emit_choose_parts(double blocks, double sums);
 /* Returns the bytes of scratch memory for the parts of the contraction of `i`. */
 dim emit_parts_scratch(const hlo_instr *i, int64_t parts);
 
-/* The positions [from, past) in the sum that belong to a part; there may be none. */
+/* The positions [from, past) in the sum that belong to a part.  There are none if `from` is not before `past`. */
 typedef struct emit_sum_part {
   LLVMValueRef from, past;
 } emit_sum_part;
-/* Returns those of `total` positions that belong to part number `part`.  They begin at a multiple of `step`, unless
- * there are none. */
+/* Returns those of `total` positions that belong to part number `part`.  They begin at a multiple of `step`. */
 emit_sum_part emit_part_of(const emit_indexer *x, dim total, LLVMValueRef part, int64_t parts, int64_t step);
 
 /* Stores a part of the sum of the result's element at a row and a column in scratch memory, unless the row or column is

@@ -33,6 +33,7 @@ frontend_sources = \
 	frontend/ops/array/sequence.c \
 	frontend/ops/array/shape.c \
 	frontend/ops/array/slice.c \
+	frontend/ops/array/strings.c \
 	frontend/ops/array/tfidf.c \
 	frontend/ops/contrib/attention.c \
 	frontend/ops/contrib/attention_parts.c \

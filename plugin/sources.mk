@@ -44,6 +44,7 @@ plugin_compiler_sources = \
 	plugin/compiler/segment_compile.c \
 	plugin/compiler/segments.c \
 	plugin/compiler/sequences.c \
+	plugin/compiler/strings.c \
 	plugin/compiler/support.c \
 	plugin/compiler/text.c \
 	plugin/compiler/verify.c
@@ -126,7 +127,6 @@ plugin_files = \
 	plugin/compiler/segments.h \
 	plugin/compiler/segments_internal.h \
 	plugin/compiler/support.h \
-	plugin/compiler/text.h \
 	plugin/compiler/verify.h \
 	plugin/onnxifi/foxi-xla.map \
 	plugin/onnxifi/foxi_internal.h \

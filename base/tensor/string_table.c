@@ -50,6 +50,14 @@ uint64_t string_table_add(string_table *t, const void *bytes, size_t n) {
   return e->number;
 }
 
+void string_table_add_all(string_table *t, const string_table *other) {
+  for (uint64_t k = 0; k < string_table_count(other); k++) {
+    size_t n;
+    const char *bytes = string_table_text(other, k, &n);
+    (void)string_table_add(t, bytes, n);
+  }
+}
+
 const char *string_table_text(const string_table *t, uint64_t k, size_t *n) {
   while (t->extended && k < t->first) {
     t = t->extended;

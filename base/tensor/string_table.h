@@ -18,6 +18,8 @@ uint64_t string_table_add(string_table *t, const void *bytes, size_t n);
 /* Returns the bytes of string k, followed by a NUL, and sets *n to their number; returns NULL if there is no string k.
  */
 const char *string_table_text(const string_table *t, uint64_t k, size_t *n);
+/* Adds all strings of another table, in their order: a table that begins as that one gives them the same numbers. */
+void string_table_add_all(string_table *t, const string_table *other);
 /* Returns the number of strings. */
 uint64_t string_table_count(const string_table *t);
 

@@ -68,8 +68,8 @@ struct oxla_run {
   const session_program *compiled; /* the program for the present inputs; NULL if it was not looked up yet */
   _Atomic int cancelled;           /* bits of api_cancel; 0 means that the run continues */
   api_worker *worker;              /* NULL if oxla_start was never called */
-  /* The numbers of strings that oxla_string_number has added to the model's, and their memory; NULL as long as there
-   * are none. */
+  /* The numbers of strings that oxla_string_number and executions have added to the model's, and their memory; NULL as
+   * long as there are none. */
   struct string_table *strings;
   arena *string_memory;
 };
@@ -82,6 +82,8 @@ STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, con
 /* Returns a shape in the form that callers get. */
 oxla_tensor api_tensor(const shape *s);
 
+/* Creates run->strings if the model has strings and the run has no table yet. */
+STATUS_MUST_USE status api_need_strings(oxla_run *run);
 /* Executes the run.  Must be called after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);
 /* Prepares an execution: checks that every input is set and that the memory that callers gave for outputs may be

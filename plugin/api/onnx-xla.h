@@ -399,11 +399,12 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
 oxla_error *oxla_rewind(oxla_run *run, const char *input, int64_t length);
 /* Sets *out to the number of a string of n bytes, by which arrays of OXLA_STRING name it in the inputs and outputs of
  * this run.  Equal strings have equal numbers, the empty one has 0, and the strings of the model come first, so their
- * numbers are the same in all runs.  The run keeps a copy of a string that it did not know until oxla_forget_strings.
- */
+ * numbers are the same in all runs.  The run keeps a copy of a string that it did not know until oxla_forget_strings,
+ * also of strings that an execution makes. */
 oxla_error *oxla_string_number(oxla_run *run, const char *bytes, size_t n, uint64_t *out);
 /* Returns the bytes of the string with that number, followed by a NUL, and sets *n, which may be NULL, to how many they
- * are; returns NULL if there is none.  They are valid until oxla_forget_strings or oxla_run_destroy. */
+ * are; returns NULL if there is none.  They are valid until oxla_forget_strings or oxla_run_destroy.  Must
+ * not be called while an execution is in progress. */
 const char *oxla_string_bytes(const oxla_run *run, uint64_t number, size_t *n);
 /* Forgets the strings that are not the model's, and their numbers: for a run that gets new ones for ever. */
 void oxla_forget_strings(oxla_run *run);

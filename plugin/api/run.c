@@ -256,8 +256,8 @@ status api_begin(oxla_run *run) {
 /* --- compiling, executing --- */
 
 static session_inputs inputs_of(oxla_run *run) {
-  return (session_inputs){run->set,  run->data, run->device_data, &run->cancelled, deadline_after(run->max_seconds),
-                          &run->room};
+  return (session_inputs){run->set,   run->data,   run->device_data, &run->cancelled, deadline_after(run->max_seconds),
+                          &run->room, run->strings};
 }
 
 static status compile(oxla_run *run, const session_inputs *inputs) {
@@ -338,6 +338,7 @@ status api_prepare(oxla_run *run, session_inputs *inputs) {
   }
   TRY(check_memory(run));
   run->executed = false;
+  TRY(api_need_strings(run));
   *inputs = inputs_of(run);
   TRY(compile(run, inputs));
   return api_place_carried(run);

@@ -161,6 +161,7 @@ static status read_outputs(arena *a, const compiler_model *source, string_table 
 typedef struct data_sets {
   uint32_t n, cap;
   data_set *items;
+  string_table *strings; /* those of the model, and then those of the sets */
 } data_sets;
 
 /* Reads the inputs of all data sets.  The expected outputs are read later, so that an error in the model is reported
@@ -222,6 +223,8 @@ static status save(const cli_case *c, const session_options *options, const char
     failed = failed ? failed : read_outputs(a, session_source(s), session_strings(s), &sets->items[k]);
   }
   if (!failed) {
+    sets->strings = string_table_create(a, NULL);
+    string_table_add_all(sets->strings, session_strings(s));
     failed = session_save(s, image);
   }
   session_close(s);
@@ -294,6 +297,7 @@ static status run_sets(const cli_case *c, const session_options *options, uint32
   session *s;
   status failed = NULL;
   TRY(session_open(image, NULL, 0, options, &s));
+  string_table_add_all(session_strings(s), sets->strings);
   for (uint32_t k = 0; !failed && k < sets->n; k++) {
     failed = run_set(c, s, &sets->items[k], rehearsals, report);
   }

@@ -240,7 +240,7 @@ session_inputs cli_inputs(const session *s, const literal *inputs, arena *a) {
     shapes[k] = &inputs[k].shape;
     values[k] = inputs[k].data;
   }
-  return (session_inputs){.shapes = shapes, .values = values};
+  return (session_inputs){.shapes = shapes, .values = values, .strings = session_strings(s)};
 }
 
 status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out) {

@@ -116,7 +116,8 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
       "a compiled file holds no HLO to compare it with: verify the model from which it was compiled, with the same "
       "options; onnx-xla info --verify FILE finds out whether the file is damaged");
   TRY(cli_told_inputs(&own, s, a, &told));
-  compiler_verify_options o = {.all_algorithms = args->all_algorithms,
+  compiler_verify_options o = {.strings = session_strings(s),
+                               .all_algorithms = args->all_algorithms,
                                .folder = args->output_dir ? args->output_dir : ".",
                                .seed = args->seed < 0 ? 0 : (uint64_t)args->seed,
                                .progress = show_progress,

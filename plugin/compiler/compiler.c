@@ -8,7 +8,6 @@
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
 #include "plugin/compiler/support.h"
-#include "plugin/compiler/text.h"
 #include "plugin/compiler/verify.h"
 
 /* --- tensors --- */

@@ -117,8 +117,9 @@ typedef struct segments_run_options {
   const shape *const *shapes; /* in the order of the model's inputs, as are `values` */
   const void *const *values;
   rt_thread_pool *pool;
-  mem_budget *budget;           /* the budget of this run; may be NULL */
-  uint64_t seed;                /* the seed of random operators */
+  mem_budget *budget;    /* the budget of this run; may be NULL */
+  uint64_t seed;         /* the seed of random operators */
+  string_table *strings; /* the numbers of strings; those that the model makes are added; NULL: it may make none */
   struct rt_profiler *profiler; /* NULL if the run is not profiled */
   bool check_memory;            /* whether accesses to memory are checked (runtime/exec/check_memory.h) */
   /* Called before a segment with a program runs for the first time, with its module as imported and its inputs.  May be
@@ -173,6 +174,7 @@ typedef struct support_report {
 /* The inputs and options for compiler_api.verify. */
 typedef struct compiler_verify_options {
   const literal *inputs; /* in the order of the model's inputs */
+  string_table *strings; /* segments_run_options.strings */
   bool all_algorithms;   /* this member and all that follow mean the same as in verify_options */
   const char *folder;
   uint64_t seed;

@@ -3,7 +3,6 @@
 
 #include "hlo/text/text.h"
 #include "plugin/compiler/internal.h"
-#include "plugin/compiler/text.h"
 
 /* Returns true if a list of labels, such as "a: Conv + b: Relu (output fusion)", contains this label. */
 static bool mentions(const char *text, const char *label) {

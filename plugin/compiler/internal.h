@@ -77,4 +77,13 @@ uint64_t compiler_model_hash(const compiler_model *s);
 STATUS_MUST_USE status compiler_list_ops(const compiler_model *s, arena *a, operator_use **out, uint32_t *n);
 STATUS_MUST_USE status compiler_check(const compiler_model *s, const compile_request *request, mem_budget *budget);
 
+STATUS_MUST_USE status compiler_print(const compiler_model *s, const compile_request *request, const char *after,
+                                      bool no_constants, arena *a, const char **text);
+STATUS_MUST_USE status compiler_explain(const compiler_model *s, const compile_request *request, const char *node,
+                                        arena *a, const char **text);
+STATUS_MUST_USE status compiler_opt(arena *a, const char *name, const char *text, size_t size, const char *passes,
+                                    const char **out);
+const char *compiler_pass_list(arena *a);
+const char *compiler_versions(void);
+
 #endif

@@ -392,6 +392,7 @@ static status run_node(const interpreted_node *n) {
 #define row_no(name, importer)
 #define row_for_body(name, importer) {name, interpret_##importer},
 #define row_for_sequences(name, importer) {name, interpret_##importer},
+#define row_always(name, importer) {name, interpret_##importer},
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   row_##host(name, importer)
 #include "frontend/operators/onnx_ops.def"

@@ -1,5 +1,5 @@
-/* interpreter_internal.h - declarations that interpreter.c and sequences.c share: a host-interpreted node while it
- * runs, and its bodies. */
+/* interpreter_internal.h - declarations that interpreter.c, sequences.c and strings.c share: a host-interpreted node
+ * while it runs, and its bodies. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 
@@ -48,11 +48,13 @@ typedef status interpret_fn(const interpreted_node *n);
 #define declare_no(importer)
 #define declare_for_body(importer) interpret_fn interpret_##importer;
 #define declare_for_sequences(importer) interpret_fn interpret_##importer;
+#define declare_always(importer) interpret_fn interpret_##importer;
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   declare_##host(importer)
 #include "frontend/operators/onnx_ops.def"
 #undef declare_no
 #undef declare_for_body
 #undef declare_for_sequences
+#undef declare_always
 
 #endif

@@ -8,7 +8,6 @@
 #include "frontend/model/model_internal.h"
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/internal.h"
-#include "plugin/compiler/text.h"
 
 enum { MOST_VERSIONS = 8 };
 

@@ -1,7 +1,5 @@
 /* text.c - prints modules as imported and after passes, applies passes to HLO text, lists the passes, and tells the
  * version of LLVM. */
-#include "plugin/compiler/text.h"
-
 #include <llvm-c/Core.h>
 #include <stdio.h>
 #include <string.h>

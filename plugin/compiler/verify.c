@@ -72,6 +72,7 @@ static status verify_segments(verify_call *c) {
                               .pool = c->options.pool,
                               .budget = arena_budget(c->a),
                               .seed = c->o->seed,
+                              .strings = c->o->strings,
                               .watch = verify_segment,
                               .watch_data = c};
   TRY(compiler->segments_create(c->s, c->request, arena_budget(c->a), &segments));

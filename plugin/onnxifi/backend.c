@@ -7,6 +7,20 @@ ifi_defaults ifi_the_defaults = {.log_level = ONNXIFI_LOG_LEVEL_WARNING};
 
 /* --- compatibility --- */
 
+bool ifi_has_strings(const oxla_model *m) {
+  oxla_tensor t = {0};
+  bool found = false;
+  for (size_t k = 0; k < oxla_input_count(m); k++) {
+    oxla_error_free(oxla_input_type(m, k, &t));
+    found |= t.type == OXLA_STRING;
+  }
+  for (size_t k = 0; k < oxla_output_count(m); k++) {
+    oxla_error_free(oxla_output_type(m, k, &t));
+    found |= t.type == OXLA_STRING;
+  }
+  return found;
+}
+
 /* Clients often ask about a model that is a single node, whose initializers have no values.  A size that depends on
  * such a value is checked only when the graph is initialised. */
 onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModelSize, const void *onnxModel) {
@@ -18,7 +32,8 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
   options.threads = 1;
   oxla_model *model = NULL;
   oxla_error *error = oxla_load_memory(onnxModel, onnxModelSize, &options, &model);
-  if (!error) {
+  bool strings = !error && ifi_has_strings(model);
+  if (!error && !strings) {
     error = oxla_check(model);
   }
   if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) {
@@ -26,7 +41,7 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
     error = NULL;
   }
   oxla_model_destroy(model);
-  return ifi_status(error);
+  return strings ? ONNXIFI_STATUS_UNSUPPORTED_DATATYPE : ifi_status(error);
 }
 
 /* --- properties --- */

@@ -96,6 +96,9 @@ typedef struct ifi_defaults {
 
 extern ifi_defaults ifi_the_defaults;
 
+/* Returns true if an input or output of the model holds strings, for which ONNXIFI has no memory. */
+bool ifi_has_strings(const oxla_model *m);
+
 /* --- errors and the log --- */
 
 /* Returns the status that corresponds to the error, and frees the error.  NULL gives SUCCESS. */

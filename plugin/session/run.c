@@ -210,6 +210,7 @@ static status run_segments(session *s, const rt_run_options *options, const sess
                               .pool = options->pool,
                               .budget = options->budget,
                               .seed = options->seed,
+                              .strings = inputs->strings,
                               .profiler = options->profiler,
                               .check_memory = options->check_memory,
                               .log = s->options.log ? log_segment : NULL,

@@ -142,6 +142,9 @@ typedef struct session_inputs {
   /* The room of carried outputs: how many elements the memory of each has along the dimension along which the output
    * grows.  session_compile raises *room if it is too small.  NULL if nothing is carried. */
   int64_t *room;
+  /* The table with the strings of the inputs, to which a run adds those that it makes.  It extends the model's.  NULL
+   * if there are none; then a model that makes strings cannot run. */
+  struct string_table *strings;
 } session_inputs;
 
 /* Returns the list of outputs that are carried, and sets *n to its length. */

@@ -95,10 +95,43 @@ START_TEST(a_file_has_the_strings) {
 }
 END_TEST
 
+/* c = StringConcat(x, words), whose strings the run adds to those that it knows. */
+START_TEST(strings_are_made) {
+  message g = {.n = 0};
+  add_value(&g, GRAPH_INPUT, "x", OXLA_STRING, DIMS(-1));
+  add_strings(&g, "words", 1, (const char *const[]){"s"});
+  add_node(&g, "StringConcat", "x", "words", "c");
+  add_value(&g, GRAPH_OUTPUT, "c", OXLA_STRING, DIMS(-1));
+  message m = finish_model(&g, 9, 20);
+  oxla_model *model = load(&m, _i);
+  oxla_run *run = new_run(model);
+  oxla_tensor c;
+  for (int64_t n = 1; n <= 3; n++) {
+    const uint64_t x[] = {number(run, "cat"), number(run, ""), number(run, "cow")};
+    succeed(oxla_set_input(run, "x", OXLA_STRING, 1, &n, x));
+    succeed(oxla_execute(run));
+    succeed(oxla_get_output(run, "c", &c));
+    ck_assert_int_eq(c.dims[0], n);
+    expect_text(run, ((const uint64_t *)c.data)[0], "cats");
+    ck_assert_uint_eq(((const uint64_t *)c.data)[0], number(run, "cats"));
+    if (n == 3) {
+      ck_assert_uint_eq(((const uint64_t *)c.data)[1], number(run, "s"));
+      expect_text(run, ((const uint64_t *)c.data)[2], "cows");
+      oxla_forget_strings(run);
+    }
+  }
+  succeed(oxla_set_input(run, "x", OXLA_STRING, 1, (int64_t[]){1}, &(uint64_t){77}));
+  refuse(oxla_execute(run), OXLA_INVALID_ARGUMENT, "there is no string 77");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("strings");
   tcase_set_timeout(c, 60);
   tcase_add_loop_test(c, strings_have_numbers, 0, 2);
   tcase_add_loop_test(c, a_file_has_the_strings, 0, 2);
+  tcase_add_loop_test(c, strings_are_made, 0, 2);
   return run_suite("strings", c);
 }

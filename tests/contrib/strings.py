@@ -2,7 +2,7 @@
 import itertools
 
 import numpy as np
-from onnx import TensorProto
+from onnx import TensorProto, helper
 
 import trees
 from machine_learning import TRANSFORMS, add, kernels, machine, of_sizes
@@ -56,6 +56,45 @@ def write_trees(w):
         trees.classify(w, forest, votes, 0, kinds=[STRING, F32], classlabels_strings=labels)
 
 
+def split(x, delimiter="", maxsplit=-1):
+    """The standard's result, which is Python's; ONNX Runtime divides by blanks only, and makes no parts of an empty string."""
+    parts = [s.split(delimiter or None, maxsplit) for s in x.ravel()]
+    most = max(map(len, parts))
+    return [np.array([p + [""] * (most - len(p)) for p in parts], object).reshape(*x.shape, most), np.array([*map(len, parts)]).reshape(x.shape)]
+
+
+def normalize(x, case_change_action, is_case_sensitive, stopwords=()):
+    """The standard's result; ONNX Runtime needs the system's locale en_US.UTF-8."""
+    def key(s):
+        return s if is_case_sensitive else s.lower()
+    change = {"NONE": str, "LOWER": str.lower, "UPPER": str.upper}[case_change_action]
+    left = [change(s) for s in x.ravel() if key(s) not in map(key, stopwords)] or [""]
+    return [np.array(left, object).reshape(*x.shape[:-1], len(left))]
+
+
+def write_new_strings(w):
+    def plain(op, sets, kinds, attributes=None, **more):
+        w.add(op, sets, kinds, attributes, domain="", opset=20, one_program=False, **more)
+    plain("StringConcat", [[words(n, 1, 4), words(3, 1)] for n in (1, 5)], [STRING])
+    plain("StringConcat", [[words(), words(2)], [words(), words(5)]], [STRING])
+    sentences = np.array(["a b  c ", "", " x", "one", "a,b,,c", ",", "\tcat \u732b\n", "a, b, c"], object)
+    for a in ({}, {"delimiter": ","}, {"delimiter": ", "}, {"maxsplit": 1}, {"delimiter": ",", "maxsplit": 2}, {"maxsplit": 0},
+              {"delimiter": "a"}):
+        plain("StringSplit", [[sentences], [sentences[3:5]], [sentences[:1]]], [STRING, S64], a, expected=lambda x, a=a: split(x, **a))
+    plain("StringSplit", [[sentences.reshape(2, 4)], [sentences[:3].reshape(1, 3)]], [STRING, S64], expected=split)
+    mixed = np.array(["Cat", "cat", "\xc9meu", "STRASSE", "kuh", "\u0416\u0436"], object)
+    for case, sensitive, stops in itertools.product(("NONE", "LOWER", "UPPER"), (0, 1), ([], ["cat", "\xe9meu"], WORDS)):
+        a = {"case_change_action": case, "is_case_sensitive": sensitive} | ({"stopwords": stops} if stops else {})
+        for sets in ([[mixed], [mixed[:2]], [words(1)], [words(7)]], [[mixed.reshape(1, -1)], [words(1, 3)]]):
+            plain("StringNormalizer", sets, [STRING], a, expected=lambda x, a=a: normalize(x, **a))
+    # what is made may be compared and looked up
+    nodes = [helper.make_node("StringConcat", ["x", "s"], ["plural"]), helper.make_node("Equal", ["plural", "x"], ["same"]),
+             helper.make_node("LabelEncoder", ["plural"], ["number"], domain="ai.onnx.ml", keys_strings=["cats", "dogs", "unknowns"],
+                              values_int64s=[1, 2, 3])]
+    w.add_graph("strings_made", nodes, [{"x": words(n), "s": np.array(["s"], object)} for n in (2, 9)],
+                {"same": BOOL, "number": S64, "plural": STRING}, {"s"}, one_program=False, opset=20)
+
+
 def write_movement(w):
     def plain(op, sets, kinds, attributes=None, **more):
         w.add(op, sets, kinds, attributes, domain="", **more)
@@ -83,3 +122,4 @@ def write(w):
     write_labels_of_classes(w)
     write_trees(w)
     write_movement(w)
+    write_new_strings(w)

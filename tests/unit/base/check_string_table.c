@@ -51,6 +51,9 @@ START_TEST(a_table_extends_another) {
   ck_assert_str_eq(string_table_text(one, 2, &n), "dog");
   ck_assert_str_eq(string_table_text(other, 2, &n), "cow");
   ck_assert_uint_eq(string_table_count(model), 2);
+  string_table_add_all(other, one);
+  ck_assert_uint_eq(string_table_count(other), 4);
+  ck_assert_str_eq(string_table_text(other, 3, &n), "dog");
   ck_assert_ptr_null(string_table_text(model, 2, &n));
 }
 END_TEST

@@ -110,7 +110,8 @@ static uint64_t resident_bytes(void) {
 /* The part that bindings may take of the memory for programs. */
 static const uint64_t most_of_bindings = ((uint64_t)256 << 20) / 128;
 
-/* A session that has met 1,000 sizes takes at most a tenth more memory than after 10. */
+/* A session that has met 1,000 sizes takes no more memory than after 10, but for that of bindings.  The code of the
+ * compiler is no part of it, since it does not stay in memory. */
 START_TEST(memory_of_many_sizes) {
   write_layers();
   session *s = session_case_open(session_case_path, "cpu");
@@ -120,7 +121,7 @@ START_TEST(memory_of_many_sizes) {
   run_sizes(s, 1, 1001);
   session_await_tuned(s);
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__) /* they keep memory that was freed */
-  ck_assert_msg((double)resident_bytes() <= 1.1 * (double)resident, "%g bytes, then %g", (double)resident,
+  ck_assert_msg(resident_bytes() <= resident + most_of_bindings, "%g bytes, then %g", (double)resident,
                 (double)resident_bytes());
 #else
   (void)resident;

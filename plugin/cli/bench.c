@@ -58,6 +58,7 @@ typedef struct bench {
 typedef struct runner {
   bench *b;
   arena *a;
+  string_table *strings;
   session_output *outputs;
   timings t;
   double start;
@@ -68,7 +69,7 @@ typedef struct runner {
 static status run_once(runner *r, double *seconds) {
   const bench *b = r->b;
   double start = clock_seconds();
-  TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, r->outputs, r->a));
+  TRY(cli_execute(b->s, b->c, b->args->seed, b->inputs, r->strings, r->outputs, r->a));
   *seconds = clock_seconds() - start;
   return NULL;
 }
@@ -112,6 +113,8 @@ static runner *make_runners(bench *b, uint32_t n, arena *a) {
   for (uint32_t k = 0; k < n; k++) {
     arena_cleanup(a, destroy_arena, &all[k].a);
     all[k] = (runner){.b = b, .a = arena_create(arena_budget(a))};
+    all[k].strings = string_table_create(all[k].a, NULL);
+    string_table_add_all(all[k].strings, session_strings(b->s));
     all[k].outputs = cli_make_outputs(b->s, all[k].a);
   }
   return all;

@@ -252,7 +252,7 @@ static void rehearse(session *s, const session_program *program, const data_set 
     others[k] = reversed(a, &set->inputs[k]);
   }
   for (uint32_t k = 0; k < n; k++) {
-    status_free(cli_execute(s, program, 0, others, cli_make_outputs(s, a), a));
+    status_free(cli_execute(s, program, 0, others, session_strings(s), cli_make_outputs(s, a), a));
   }
 }
 
@@ -261,7 +261,7 @@ static status compare_run(const cli_case *c, session *s, const session_program *
   const compiler_model *source = session_source(s);
   session_output *outputs = cli_make_outputs(s, a);
   double start = clock_seconds();
-  TRY(cli_execute(s, program, 0, set->inputs, outputs, a));
+  TRY(cli_execute(s, program, 0, set->inputs, session_strings(s), outputs, a));
   report->run += clock_seconds() - start;
   for (uint32_t k = 0; k < set->n_outputs; k++) {
     literal got = literal_make(outputs[k].shape, outputs[k].data);

@@ -62,9 +62,10 @@ STATUS_MUST_USE status cli_name_model(const cli_args *args, const session *s, st
  * destroyed before the session is closed. */
 session_output *cli_make_outputs(session *s, arena *a);
 
-/* Runs the program.  `seed` is that of random operators; -1 means a fresh one. */
+/* Runs the program.  `seed` is that of random operators; -1 means a fresh one.  `strings` has those of the inputs, and
+ * gets those that the run makes, so threads that run at the same time need tables of their own. */
 STATUS_MUST_USE status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs,
-                                   session_output *outputs, arena *a);
+                                   string_table *strings, session_output *outputs, arena *a);
 
 /* --- progress: progress.c --- */
 

@@ -240,7 +240,7 @@ session_inputs cli_inputs(const session *s, const literal *inputs, arena *a) {
     shapes[k] = &inputs[k].shape;
     values[k] = inputs[k].data;
   }
-  return (session_inputs){.shapes = shapes, .values = values, .strings = session_strings(s)};
+  return (session_inputs){.shapes = shapes, .values = values};
 }
 
 status cli_compile_for(session *s, const literal *inputs, arena *a, const session_program **out) {
@@ -307,8 +307,9 @@ session_output *cli_make_outputs(session *s, arena *a) {
   return o->items;
 }
 
-status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs, session_output *outputs,
-                   arena *a) {
+status cli_execute(session *s, const session_program *c, int64_t seed, const literal *inputs, string_table *strings,
+                   session_output *outputs, arena *a) {
   session_inputs all = cli_inputs(s, inputs, a);
+  all.strings = strings;
   return session_run(s, c, seed < 0 ? NULL : &(uint64_t){(uint64_t)seed}, &all, outputs);
 }

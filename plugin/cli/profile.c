@@ -127,6 +127,7 @@ status cli_profile(const cli_args *args, arena *a, int *code) {
   session_output *outputs = cli_make_outputs(s, a);
   run_profile_options how = {args->warm_up, args->runs, args->seconds};
   session_inputs all = cli_inputs(s, inputs, a);
+  all.strings = session_strings(s);
   uint64_t seed = (uint64_t)args->seed;
   cli_progress_start(args->quiet, "measuring", 0);
   TRY(status_name_file(session_profile(s, c, args->seed < 0 ? NULL : &seed, &all, outputs, &how, a, &p), path));

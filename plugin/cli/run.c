@@ -26,7 +26,7 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   const compiler_model *source = session_source(s);
   session_output *outputs = cli_make_outputs(s, a);
   double start = clock_seconds();
-  TRY(cli_name_model(args, s, cli_execute(s, c, args->seed, inputs, outputs, a), a));
+  TRY(cli_name_model(args, s, cli_execute(s, c, args->seed, inputs, session_strings(s), outputs, a), a));
   double seconds = clock_seconds() - start;
   for (uint32_t k = 0; args->verbose && k < source->n_inputs; k++) {
     fputs("in  ", stdout);

@@ -56,6 +56,7 @@ struct session {
   const shape *assumed;  /* the shapes of the inputs, with sizes for the dimensions to which nothing gives one; NULL as
                             long as none are found (session_assume_sizes) */
   string_table *strings; /* see session_strings */
+  arena *string_memory;  /* of `strings`, to which a caller may add while other threads use `arena` */
   const char *warning;
   const compiler_carry *carried; /* the option `carried`, with numbers in place of names */
   uint32_t n_carried;

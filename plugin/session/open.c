@@ -406,7 +406,8 @@ static status open_guarded(void *data) {
 static status open_and_check(void *data) {
   session *s = ((const opening *)data)->s;
   TRY(open_guarded(data));
-  s->strings = string_table_create(s->arena, s->source->strings);
+  s->string_memory = arena_create(&s->budget);
+  s->strings = string_table_create(s->string_memory, s->source->strings);
   TRY(set_carried(s, &s->options));
   return check_dims(s);
 }

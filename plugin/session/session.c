@@ -37,6 +37,7 @@ void session_close(session *s) {
     content_store_close(&s->code_store);
   }
   rt_thread_pool_destroy(s->pool);
+  arena_destroy(s->string_memory);
   arena_destroy(s->arena);
   pthread_cond_destroy(&s->turn_ends);
   pthread_mutex_destroy(&s->lock);

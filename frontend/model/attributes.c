@@ -154,14 +154,13 @@ status onnx_attr_byte_strings(const Onnx__NodeProto *node, const char *name, con
 
 status onnx_attr_strings(arena *a, const Onnx__NodeProto *node, const char *name, const char *const **values,
                          size_t *n) {
-  const Onnx__AttributeProto *t;
-  TRY(find_typed(node, name, TYPE(STRINGS), &t));
+  const ProtobufCBinaryData *strings;
+  TRY(onnx_attr_byte_strings(node, name, &strings, n));
   *values = NULL;
-  *n = t ? t->n_strings : 0;
   if (*n) {
     const char **copies = ARENA_NEW_N(a, const char *, *n);
     for (size_t i = 0; i < *n; i++) {
-      TRY(copy_string(a, node, name, &t->strings[i], &copies[i]));
+      TRY(copy_string(a, node, name, &strings[i], &copies[i]));
     }
     *values = copies;
   }

@@ -52,7 +52,7 @@ const char *cli_assumed_sizes(const session *s, const session_inputs *told, aren
 /* If `failed` is about assumed sizes, and the model can be imported with others (session_assume_sizes), makes the
  * session assume these, tells the user of them, frees the error and returns true: the caller may try again.  An error
  * of the search replaces `failed`. */
-bool cli_finds_sizes(const cli_args *args, session *s, const session_inputs *told, arena *a, status *failed);
+bool cli_finds_sizes(const cli_args *args, session *s, arena *a, status *failed);
 /* Makes the message of an error begin with the model's path.  If the model may be valid at other sizes than those that
  * are assumed, the message then ends with these.  The session may be NULL.  Takes ownership of the error and returns
  * the new one; NULL stays NULL. */

@@ -131,7 +131,7 @@ static status make_text(const cli_args *args, const session *s, const session_in
 static status emit_source(const cli_args *args, session *s, const session_inputs *inputs, arena *a) {
   const char *text;
   status failed = make_text(args, s, inputs, a, &text);
-  if (cli_finds_sizes(args, s, inputs, a, &failed)) {
+  if (cli_finds_sizes(args, s, a, &failed)) {
     failed = make_text(args, s, inputs, a, &text);
   }
   cli_progress_end();
@@ -149,7 +149,7 @@ static status open_model(const cli_args *args, const session_options *options, a
 /* Compiles the model for one set of sizes, or for the ranges that the options give. */
 static status compile_closed(const cli_args *args, arena *a, opened_model *m, const session_program **out) {
   status failed = session_compile_ranges(m->s, &m->inputs, out);
-  return cli_finds_sizes(args, m->s, &m->inputs, a, &failed) ? session_compile_ranges(m->s, &m->inputs, out) : failed;
+  return cli_finds_sizes(args, m->s, a, &failed) ? session_compile_ranges(m->s, &m->inputs, out) : failed;
 }
 
 /* Compiles the model for all sizes if the options leave sizes open (session_options.keep_open) and that is

@@ -195,20 +195,24 @@ static bool is_of_sizes(const session *s, status failed) {
   return s && status_get_code(failed) == STATUS_INVALID_MODEL && (!about || about == STATUS_ABOUT_SHAPE);
 }
 
-bool cli_finds_sizes(const cli_args *args, session *s, const session_inputs *told, arena *a, status *failed) {
-  const char *before = cli_assumed_sizes(s, told, a);
-  if (!is_of_sizes(s, *failed) || !*before) {
+bool cli_finds_sizes(const cli_args *args, session *s, arena *a, status *failed) {
+  session_inputs told;
+  if (!is_of_sizes(s, *failed)) {
     return false;
   }
-  status out_of_memory = session_assume_sizes(s, told);
-  const char *after = cli_assumed_sizes(s, told, a);
-  bool found = !out_of_memory && strcmp(before, after) != 0;
+  status stopped = cli_told_inputs(args, s, a, &told);
+  const char *before = stopped ? "" : cli_assumed_sizes(s, &told, a), *after = before;
+  if (*before) {
+    stopped = session_assume_sizes(s, &told);
+    after = cli_assumed_sizes(s, &told, a);
+  }
+  bool found = !stopped && strcmp(before, after) != 0;
   if (found && !args->quiet) {
     cli_progress_message("assumed sizes: ", arena_printf(a, "%s " CHANGE_SIZES, after));
   }
-  if (found || out_of_memory) {
+  if (found || stopped) {
     status_free(*failed);
-    *failed = out_of_memory;
+    *failed = stopped;
   }
   return found;
 }
@@ -249,27 +253,26 @@ status cli_compile_for(session *s, const literal *inputs, arena *a, const sessio
 }
 
 /* Makes the small inputs, or all of them if that is not enough, and compiles the program for them. */
-static status compile_likely(const cli_args *args, session *s, arena *a, literal **out,
+static status compile_likely(const cli_args *args, session *s, arena *a, literal *inputs,
                              const session_program **program) {
   enum { SMALL = 1 << 20 }; /* bytes; an input on whose values sizes depend is rarely larger */
-  TRY(shape_inputs(args, s, a, out));
-  TRY(cli_fill_inputs(args, session_source(s), SMALL, a, *out));
+  TRY(cli_fill_inputs(args, session_source(s), SMALL, a, inputs));
   cli_progress_start(args->quiet, "compiling", 0);
-  status failed = cli_compile_for(s, *out, a, program);
+  status failed = cli_compile_for(s, inputs, a, program);
   if (status_get_subject(failed) == STATUS_ABOUT_VALUE) {
     status_free(failed);
-    TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, *out));
-    failed = cli_compile_for(s, *out, a, program);
+    TRY(cli_fill_inputs(args, session_source(s), INT64_MAX, a, inputs));
+    failed = cli_compile_for(s, inputs, a, program);
   }
   return failed;
 }
 
 status cli_prepare(const cli_args *args, session *s, arena *a, literal **out, const session_program **program) {
-  session_inputs told;
-  TRY(cli_told_inputs(args, s, a, &told));
-  status failed = compile_likely(args, s, a, out, program);
-  if (cli_finds_sizes(args, s, &told, a, &failed)) {
-    failed = compile_likely(args, s, a, out, program);
+  TRY(shape_inputs(args, s, a, out));
+  status failed = compile_likely(args, s, a, *out, program);
+  if (cli_finds_sizes(args, s, a, &failed)) {
+    TRY(shape_inputs(args, s, a, out));
+    failed = compile_likely(args, s, a, *out, program);
   }
   TRY(cli_name_model(args, s, failed, a));
   cli_progress_start(args->quiet, "making inputs", 0);

@@ -105,7 +105,6 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
   cli_args own = *args;
   session_options options;
   session *s;
-  session_inputs told;
   verify_report report;
   bar progress = {.quiet = args->quiet};
   own.dims = *dims;
@@ -115,7 +114,6 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
       !session_is_image(s), STATUS_INVALID_ARGUMENT,
       "a compiled file holds no HLO to compare it with: verify the model from which it was compiled, with the same "
       "options; onnx-xla info --verify FILE finds out whether the file is damaged");
-  TRY(cli_told_inputs(&own, s, a, &told));
   compiler_verify_options o = {.strings = session_strings(s),
                                .all_algorithms = args->all_algorithms,
                                .folder = args->output_dir ? args->output_dir : ".",
@@ -123,7 +121,7 @@ static status verify_once(const cli_args *args, const cli_list *dims, arena *a, 
                                .progress = show_progress,
                                .progress_data = &progress};
   status failed = verify_likely(&own, s, &o, a, &report);
-  if (cli_finds_sizes(&own, s, &told, a, &failed)) {
+  if (cli_finds_sizes(&own, s, a, &failed)) {
     failed = verify_likely(&own, s, &o, a, &report);
   }
   if (progress.what) {

@@ -24,6 +24,7 @@ base_sources = \
 	base/tensor/bounds.c \
 	base/tensor/dtype.c \
 	base/tensor/literal.c \
+	base/tensor/literal_list.c \
 	base/tensor/npy.c \
 	base/tensor/shape.c \
 	base/tensor/string_table.c
@@ -57,6 +58,7 @@ base_files = \
 	base/tensor/dtype.h \
 	base/tensor/dtypes.def \
 	base/tensor/literal.h \
+	base/tensor/literal_list.h \
 	base/tensor/npy.h \
 	base/tensor/shape.h \
 	base/tensor/string_table.h

@@ -36,6 +36,8 @@ man3_pages = \
 	doc/oxla_forget_strings.3 \
 	doc/oxla_free.3 \
 	doc/oxla_free_output.3 \
+	doc/oxla_get_element.3 \
+	doc/oxla_get_elements.3 \
 	doc/oxla_get_output.3 \
 	doc/oxla_get_output_at.3 \
 	doc/oxla_gpu.3 \
@@ -43,9 +45,11 @@ man3_pages = \
 	doc/oxla_initializer_count.3 \
 	doc/oxla_input_count.3 \
 	doc/oxla_input_dim_name.3 \
+	doc/oxla_input_kind.3 \
 	doc/oxla_input_name.3 \
 	doc/oxla_input_type.3 \
 	doc/oxla_keep_inputs.3 \
+	doc/oxla_kind.3 \
 	doc/oxla_load.3 \
 	doc/oxla_load_memory.3 \
 	doc/oxla_log_fn.3 \
@@ -58,6 +62,7 @@ man3_pages = \
 	doc/oxla_onnx_versions.3 \
 	doc/oxla_options.3 \
 	doc/oxla_output_count.3 \
+	doc/oxla_output_kind.3 \
 	doc/oxla_output_name.3 \
 	doc/oxla_output_type.3 \
 	doc/oxla_outputs.3 \
@@ -70,6 +75,7 @@ man3_pages = \
 	doc/oxla_runs.3 \
 	doc/oxla_save.3 \
 	doc/oxla_save_memory.3 \
+	doc/oxla_set_absent.3 \
 	doc/oxla_set_device_input.3 \
 	doc/oxla_set_device_input_at.3 \
 	doc/oxla_set_device_output.3 \
@@ -81,6 +87,7 @@ man3_pages = \
 	doc/oxla_set_output.3 \
 	doc/oxla_set_output_at.3 \
 	doc/oxla_set_seed.3 \
+	doc/oxla_set_sequence.3 \
 	doc/oxla_start.3 \
 	doc/oxla_string_bytes.3 \
 	doc/oxla_string_number.3 \

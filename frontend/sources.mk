@@ -23,6 +23,7 @@ frontend_sources = \
 	frontend/model/source.c \
 	frontend/model/strings.c \
 	frontend/model/tensor.c \
+	frontend/model/value.c \
 	frontend/model/wire_scan.c \
 	frontend/model/wire_unpack.c \
 	frontend/operators/op_page.c \
@@ -30,6 +31,7 @@ frontend_sources = \
 	frontend/operators/op_types.c \
 	frontend/ops/array/gather.c \
 	frontend/ops/array/generate.c \
+	frontend/ops/array/optional.c \
 	frontend/ops/array/sequence.c \
 	frontend/ops/array/shape.c \
 	frontend/ops/array/slice.c \
@@ -130,6 +132,7 @@ frontend_files = \
 	frontend/model/onnx_domains.def \
 	frontend/model/source.h \
 	frontend/model/tensor.h \
+	frontend/model/value.h \
 	frontend/model/wire_scan.h \
 	frontend/onnx.proto \
 	frontend/operators/make-types \

@@ -9,6 +9,7 @@ plugin_api_sources = \
 	plugin/api/profile.c \
 	plugin/api/run.c \
 	plugin/api/strings.c \
+	plugin/api/values.c \
 	plugin/session/cache.c \
 	plugin/session/compile_cache.c \
 	plugin/session/compiler.c \

@@ -14,6 +14,7 @@ check_programs = \
 	tests/api/check_over_input \
 	tests/api/check_strings \
 	tests/api/check_threads \
+	tests/api/check_values \
 	tests/onnxifi/check_compatibility \
 	tests/onnxifi/check_foxi \
 	tests/onnxifi/check_ids \
@@ -61,6 +62,7 @@ check_programs = \
 	tests/unit/base/check_dtype \
 	tests/unit/base/check_guard \
 	tests/unit/base/check_hash \
+	tests/unit/base/check_literal_list \
 	tests/unit/base/check_machine \
 	tests/unit/base/check_memory_span \
 	tests/unit/base/check_npy \
@@ -109,6 +111,7 @@ check_programs = \
 	tests/unit/frontend/check_symbols \
 	tests/unit/frontend/check_symbols_graphs \
 	tests/unit/frontend/check_tensor \
+	tests/unit/frontend/check_value \
 	tests/unit/frontend/check_wire_scan \
 	tests/unit/hlo/check_activation \
 	tests/unit/hlo/check_affine \
@@ -1075,6 +1078,8 @@ tests_api_check_strings_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_strings_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_check_threads_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_api_check_threads_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_api_check_values_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_api_check_values_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_compatibility_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_onnxifi_check_compatibility_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_onnxifi_check_foxi_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
@@ -1169,6 +1174,8 @@ tests_unit_base_check_guard_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_guard_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_hash_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_hash_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_base_check_literal_list_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_base_check_literal_list_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_machine_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_base_check_machine_LDADD = $(LIBS_OF_BASE) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_base_check_memory_span_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -1265,6 +1272,8 @@ tests_unit_frontend_check_symbols_graphs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CP
 tests_unit_frontend_check_symbols_graphs_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_value_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_value_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_wire_scan_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_wire_scan_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_activation_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

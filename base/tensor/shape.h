@@ -10,13 +10,13 @@
 /* The most dimensions of an array.  ONNX has no limit; a model that needs more dimensions is refused. */
 enum { SHAPE_MAX_RANK = 16 };
 
-/* The kind of value that a shape describes.  Sequences, optionals and maps are handles: indices of a table of host
- * values that belongs to the run.  UNRANKED is an array of any rank, which a model may declare as an input or output;
- * no value has this kind. */
+/* The kind of value that a shape describes.  A value of the kind OPTIONAL is an optional without an element; one that
+ * has an element is that element, so a value that is declared as OPTIONAL may be of another kind.  UNRANKED is an array
+ * of any rank, which a model may declare as an input or output; no value has this kind. */
 typedef enum shape_kind { SHAPE_ARRAY, SHAPE_SEQUENCE, SHAPE_OPTIONAL, SHAPE_MAP, SHAPE_UNRANKED } shape_kind;
 
 typedef struct shape {
-  uint8_t type; /* a dtype; for a handle it is the element type if that is known */
+  uint8_t type; /* a dtype; that of the arrays in a sequence, in an optional, or of the values of a map */
   uint8_t kind; /* a shape_kind */
   uint8_t rank;
   dim dims[SHAPE_MAX_RANK]; /* dimensions from `rank` on are 0 */
@@ -28,6 +28,7 @@ static inline shape shape_with_type(shape s, dtype type) {
   s.type = (uint8_t)type;
   return s;
 }
+static inline bool shape_is_array(const shape *s) { return s->kind == SHAPE_ARRAY || s->kind == SHAPE_UNRANKED; }
 bool shape_equal(const shape *a, const shape *b); /* Returns true if type, kind, rank and dims are equal. */
 bool shape_same_dims(const shape *a, const shape *b);
 bool shape_is_static(const shape *s); /* Returns true if every dim is a constant. */
@@ -55,8 +56,8 @@ void shape_dim_strides(dim_table *t, const shape *s, dim *strides);
 /* Writes row-major strides, counted in elements, to strides[rank]. */
 void shape_strides(const shape *s, int64_t *strides);
 
-/* Returns text such as f32[2,batch], pred[], or seq<f32> (a handle without dimensions).  `table` may be NULL for a
- * static shape. */
+/* Returns text such as f32[2,batch], pred[], or seq<f32>, since sequences have no dimensions.  `table` may be NULL for
+ * a static shape. */
 const char *shape_print(arena *a, const dim_table *table, const shape *s);
 /* Writes the text of shape_print into a buffer, for messages.  Without a table, symbolic dims are written as '?'.
  * Returns `buffer`. */

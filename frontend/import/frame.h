@@ -16,7 +16,7 @@
 
 /* A value from outside of a segment: an input of the caller, or the result of an earlier segment.  It may also be a
  * sequence of such arrays.  Then the kind of value.shape is SHAPE_SEQUENCE, and each of the elements has its own data,
- * `known` and `asked`. */
+ * `known` and `asked`.  Or it is an optional without an element: a list without elements of the kind SHAPE_OPTIONAL. */
 typedef struct onnx_array {
   literal value; /* if data is NULL, only the shape is known */
   bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a parameter */
@@ -158,9 +158,11 @@ typedef struct onnx_array_uses {
   onnx_array_use *items;
 } onnx_array_uses;
 
-/* A sequence that is a result of a segment.  Its n elements are the module's results from number `first` on. */
+/* A sequence, or an optional without an element, that is a result of a segment.  Its n elements are the module's
+ * results from number `first` on. */
 typedef struct onnx_leaving {
   const char *name;
+  shape_kind kind;
   dtype type;
   uint32_t n, first;
 } onnx_leaving;

@@ -95,8 +95,8 @@ hlo_value onnx_scope_capture(onnx_scope *s, hlo_value outer) {
   if (!s->captures) {
     return outer;
   }
-  if (onnx_is_sequence(outer)) {
-    return capture_sequence(s, outer);
+  if (!onnx_is_array(outer)) {
+    return onnx_is_absent(outer) ? outer : capture_sequence(s, outer);
   }
   if (copy_constant(s, outer, &inner)) {
     return inner;

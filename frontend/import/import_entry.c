@@ -10,14 +10,60 @@
 
 /* --- declared types --- */
 
+/* Returns the type of the element of a sequence or an optional; NULL if it is another type, or says nothing of its
+ * element. */
+static const Onnx__TypeProto *element_type(const Onnx__TypeProto *type) {
+  switch (type->value_case) {
+    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE: return type->sequence_type->elem_type;
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE: return type->optional_type->elem_type;
+    default: return NULL;
+  }
+}
+
+bool onnx_is_list_type(const Onnx__TypeProto *type) {
+  return type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ||
+         type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE;
+}
+
+static bool is_tensor(const Onnx__TypeProto *type) {
+  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
+}
+
+shape_kind onnx_element_kind(const Onnx__TypeProto *type) {
+  const Onnx__TypeProto *element = element_type(type);
+  return element && element->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? SHAPE_SEQUENCE : SHAPE_ARRAY;
+}
+
+/* Reads the type of a sequence of tensors, an optional tensor, or an optional sequence of tensors. */
+static status list_shape(const char *name, const Onnx__TypeProto *type, shape *out) {
+  const Onnx__TypeProto *element = element_type(type);
+  bool optional = type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE;
+  if (optional && element && onnx_element_kind(type) == SHAPE_SEQUENCE) {
+    element = element_type(element);
+  }
+  CHECK_THAT(is_tensor(element), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' is not a tensor, a sequence of tensors or an optional of these; other types are not supported yet",
+             name);
+  dtype t = dtype_from_onnx(element->tensor_type->elem_type);
+  CHECK_THAT(t != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", name,
+             (int)element->tensor_type->elem_type);
+  *out = shape_scalar(t);
+  out->kind = optional ? SHAPE_OPTIONAL : SHAPE_SEQUENCE;
+  return NULL;
+}
+
 status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out) {
-  const Onnx__TypeProto *type = v->type;
-  CHECK_THAT(type, STATUS_INVALID_MODEL, "'%s' has no type", v->name);
-  CHECK_THAT(type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "'%s' is not a tensor; sequences, optionals, maps and sparse tensors are not supported yet", v->name);
+  CHECK_THAT(v->type, STATUS_INVALID_MODEL, "'%s' has no type", v->name);
+  return onnx_type_shape(dims, v->name, v->type, out);
+}
+
+status onnx_type_shape(dim_table *dims, const char *name, const Onnx__TypeProto *type, shape *out) {
+  if (!is_tensor(type)) {
+    return list_shape(name, type, out);
+  }
   const Onnx__TypeProto__Tensor *t = type->tensor_type;
   dtype element = dtype_from_onnx(t->elem_type);
-  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", v->name,
+  CHECK_THAT(element != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", name,
              (int)t->elem_type);
   if (!t->shape) {
     *out = shape_scalar(element);
@@ -25,7 +71,7 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
     return NULL;
   }
   CHECK_THAT(t->shape->n_dim <= SHAPE_MAX_RANK, STATUS_UNSUPPORTED | STATUS_ABOUT_SHAPE, "'%s' has rank %zu, above %d",
-             v->name, t->shape->n_dim, SHAPE_MAX_RANK);
+             name, t->shape->n_dim, SHAPE_MAX_RANK);
   *out = shape_scalar(element);
   out->rank = (uint8_t)t->shape->n_dim;
   for (int k = 0; k < out->rank; k++) {
@@ -36,10 +82,10 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
                strcmp(d->dim_param, "?") != 0) {
       out->dims[k] = dim_named(dims, d->dim_param);
     } else { /* the dimension is absent, or a negative number, which some exporters write for "any size" */
-      out->dims[k] = dim_nameless(dims, v->name, k);
+      out->dims[k] = dim_nameless(dims, name, k);
     }
   }
-  return shape_check(out, v->name);
+  return shape_check(out, name);
 }
 
 /* --- values of symbolic dimensions: those that the caller gives, then those that follow from given input shapes --- */
@@ -204,9 +250,10 @@ static status given_shape(bindings *b, const Onnx__ValueInfoProto *input, shape 
 
 /* Returns true if the input becomes an array of the frame.  An input with an initializer does not, since the
  * initializer is looked up when a node reads it.  If findings are listed, an input without a given shape does not
- * either, since it then counts as missing. */
-static bool has_array(const onnx_model *m, const onnx_import_options *o, const char *name) {
-  return !onnx_model_has_initializer(m, name) && (!o->findings || given_input(o, name));
+ * either, since it then counts as missing.  Sequences and optionals have no arrays: what reads them waits for a run. */
+static bool has_array(const onnx_model *m, const onnx_import_options *o, const Onnx__ValueInfoProto *v) {
+  return !onnx_model_has_initializer(m, v->name) && (!o->findings || given_input(o, v->name)) &&
+         !(v->type && onnx_is_list_type(v->type));
 }
 
 /* Pins the symbols in the shape of an input whose content the import uses.  Returns the shape without symbols. */
@@ -256,13 +303,13 @@ status onnx_frame_main(arena *a, const onnx_model *model, const onnx_import_opti
   }
   shape *shapes = ARENA_NEW_N(a, shape, g->n_input);
   for (size_t k = 0; k < g->n_input; k++) {
-    if (has_array(model, options, g->input[k]->name)) {
+    if (has_array(model, options, g->input[k])) {
       TRY(given_shape(&b, g->input[k], &shapes[k]));
     }
   }
   for (size_t k = 0; k < g->n_input; k++) {
     const char *name = g->input[k]->name;
-    if (has_array(model, options, name)) {
+    if (has_array(model, options, g->input[k])) {
       TRY(close_shape(&b, name, &shapes[k]));
       TRY(add_array(f, name, &shapes[k], given_input(options, name)));
     }

@@ -331,8 +331,8 @@ status onnx_import_body(onnx_node *n, const char *attribute, uint32_t n_inputs, 
   hlo_value *roots = ARENA_NEW_N(n->arena, hlo_value, g->n_output);
   TRY(onnx_import_graph(&scope, g, roots));
   for (size_t k = 0; k < g->n_output; k++) {
-    CHECK_THAT(!onnx_is_sequence(roots[k]), STATUS_UNSUPPORTED,
-               "output '%s' is a sequence whose length depends on data", g->output[k]->name);
+    CHECK_THAT(onnx_is_array(roots[k]), STATUS_UNSUPPORTED, "output '%s' is %s, whose length depends on data",
+               g->output[k]->name, SHAPE_STR(NULL, hlo_shape(roots[k])));
     CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                "the size of output '%s' depends on data", g->output[k]->name);
   }

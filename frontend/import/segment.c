@@ -99,7 +99,9 @@ static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *nam
   for (uint32_t k = 0; k < sequence->n; k++) {
     elements[k] = add_array(im, b, onnx_element_name(im->arena, name, k), sequence->elements[k]);
   }
-  return onnx_sequence_make(im->arena, (dtype)sequence->value.shape.type, sequence->n, elements);
+  dtype type = (dtype)sequence->value.shape.type;
+  return sequence->value.shape.kind == SHAPE_OPTIONAL ? onnx_absent_make(im->arena, type)
+                                                      : onnx_sequence_make(im->arena, type, sequence->n, elements);
 }
 
 static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
@@ -205,6 +207,11 @@ static void defer(onnx_importer *im, size_t k) {
   }
 }
 
+/* Notes why the segment is not the whole model, unless a reason is known already. */
+static void note_deferred(onnx_importer *im, const char *text) {
+  im->segment->deferred = im->segment->deferred ? im->segment->deferred : text;
+}
+
 /* Handles a node that failed, and takes ownership of `failed`.  The node is deferred if the failure comes from its
  * onnx_requirements (it needs values that this segment does not have), or if the failure can be listed as a finding;
  * otherwise the import fails. */
@@ -220,9 +227,7 @@ static status refuse_or_defer(onnx_scope *s, size_t k, status failed) {
   if (!contents && !im->requirements.deferred && !onnx_list_finding(s, node, failed)) {
     return status_at_node(failed, onnx_node_label(im->arena, node));
   }
-  if (!im->segment->deferred) {
-    im->segment->deferred = onnx_describe_failure(s, node, failed);
-  }
+  note_deferred(im, onnx_describe_failure(s, node, failed));
   if (contents && !im->segment->reason) {
     im->segment->reason = onnx_describe_failure(s, node, failed);
   }
@@ -299,13 +304,13 @@ static void add_root(onnx_importer *im, root_list *roots, const char *name, hlo_
 /* Adds a result of the segment to the roots.  Each element of a sequence becomes a root of its own. */
 static void add_leaving(onnx_importer *im, root_list *roots, const char *name, hlo_value v) {
   onnx_segment *p = im->segment;
-  if (!onnx_is_sequence(v)) {
+  if (onnx_is_array(v)) {
     add_root(im, roots, name, v);
     return;
   }
   uint32_t n = onnx_sequence_length(v);
   *ARENA_PUSH(im->arena, p->leaving, p->n_leaving, p->cap_leaving) =
-      (onnx_leaving){arena_strdup(im->arena, name), hlo_type(v), n, roots->n};
+      (onnx_leaving){arena_strdup(im->arena, name), (shape_kind)hlo_shape(v)->kind, hlo_type(v), n, roots->n};
   for (uint32_t k = 0; k < n; k++) {
     add_root(im, roots, onnx_element_name(im->arena, name, k), onnx_sequence_elements(v)[k]);
   }
@@ -353,10 +358,6 @@ static status add_outputs(onnx_scope *s, bool all, root_list *roots) {
       continue;
     }
     CHECK_THAT(onnx_scope_lookup(s, name, &v) && v.def, STATUS_INVALID_MODEL, "graph output '%s' is not defined", name);
-    bool main = im->frame->graph && !im->frame->outer;
-    CHECK_THAT(!main || !onnx_is_sequence(v), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-               "output '%s' is %s; a model's inputs and outputs are tensors", name,
-               SHAPE_STR(im->frame->dims, hlo_shape(v)));
     add_leaving(im, roots, name, v);
   }
   return NULL;
@@ -430,15 +431,21 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* Adds a parameter for each input of the graph that is an array of the frame, in order, so that the module's parameters
  * are the model's inputs.  After them come the parameters that tell the values of elements of inputs (onnx_told_shape).
- */
+ * Nodes that read an input without an array, whose shape was not given or which is a sequence or an optional, are
+ * deferred. */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;
   for (size_t k = 0; k < g->n_input; k++) {
     const char *name = g->input[k]->name;
     onnx_array *array = str_map_get(&im->frame->arrays, name);
-    if (!array && im->frame->findings && !onnx_model_has_initializer(im->frame->model, name)) {
-      *str_map_put(&im->deferred, name) = im; /* the input's shape was not given, so nodes that read it are deferred */
+    bool list = g->input[k]->type && onnx_is_list_type(g->input[k]->type);
+    if (!array && (list || im->frame->findings) && !onnx_model_has_initializer(im->frame->model, name)) {
+      *str_map_put(&im->deferred, name) = im;
+    }
+    if (!array && list) {
+      note_deferred(im, arena_printf(im->arena, "input '%s' is a sequence or an optional", name));
+      im->segment->reason = im->segment->reason ? im->segment->reason : im->segment->deferred;
     }
     if (array) {
       onnx_scope_define(s, name, add_parameter(im, s->b, name, array));
@@ -451,6 +458,20 @@ static void add_signature(onnx_scope *s) {
       onnx_scope_define(s, name, add_array(im, s->b, name, array));
     }
   }
+}
+
+/* Returns false if the model has an output that is no array, so that the segment cannot be the whole of it. */
+static bool are_arrays(const onnx_scope *s) {
+  onnx_importer *im = s->importer;
+  for (size_t k = 0; k < im->frame->n_outputs; k++) {
+    const char *name = onnx_frame_output(im->frame, k);
+    const hlo_value *v = str_map_get(&s->values, name);
+    if (v && v->def && !onnx_is_array(*v)) {
+      note_deferred(im, arena_printf(im->arena, "output '%s' is %s", name, SHAPE_STR(NULL, hlo_shape(*v))));
+      return false;
+    }
+  }
+  return true;
 }
 
 static void finish(onnx_importer *im) {
@@ -482,6 +503,7 @@ static status import_frame(onnx_scope *s, bool signature) {
   for (size_t k = 0; k < im->frame->n_nodes; k++) {
     im->segment->complete &= im->segment->states[k] == ONNX_NODE_DONE;
   }
+  im->segment->complete &= !signature || are_arrays(s);
   TRY(set_roots(s, signature, &contents));
   TRY(hlo_builder_take_error(s->b));
   finish(im);

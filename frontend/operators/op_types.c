@@ -92,8 +92,10 @@ static const char *label(arena *a, const formal *f) {
 #define INTS (BIT(S8) | BIT(S16) | BIT(S32) | BIT(S64) | BIT(U8) | BIT(U16) | BIT(U32) | BIT(U64))
 #define FLOATS (BIT(F16) | BIT(F32) | BIT(F64))
 #define COMPLEX (BIT(C64) | BIT(C128))
-#define SEQUENCE ((uint64_t)1 << 63) /* the bit of sequences of any element type */
-_Static_assert(DTYPE_COUNT <= 63, "every element type has a bit below SEQUENCE's");
+/* The bits of sequences of any element type, and of optionals without an element. */
+#define SEQUENCE ((uint64_t)1 << 63)
+#define ABSENT ((uint64_t)1 << 62)
+_Static_assert(DTYPE_COUNT <= 62, "every element type has a bit below ABSENT's");
 
 static uint64_t types_of_word(part word) {
   static const struct group {
@@ -107,13 +109,14 @@ static uint64_t types_of_word(part word) {
       {"f8", BIT(F8E4M3FN) | BIT(F8E4M3FNUZ) | BIT(F8E5M2) | BIT(F8E5M2FNUZ)},
       {"f6", BIT(F6E2M3FN) | BIT(F6E3M2FN)},
       {"seq", SEQUENCE},
+      {"opt", ABSENT},
   };
   for (size_t k = 0; k < sizeof groups / sizeof *groups; k++) {
     if (is_text(word, groups[k].name)) {
       return groups[k].types;
     }
   }
-  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for opt, map and sparse */
+  dtype t = dtype_from_name(word.text, word.n); /* DTYPE_INVALID for map and sparse */
   return t == DTYPE_INVALID ? 0 : (uint64_t)1 << t;
 }
 
@@ -122,7 +125,8 @@ static uint64_t types_of_words(part words) {
   for (part word; next_part(&words, " ", &word);) {
     types |= types_of_word(word);
   }
-  return types;
+  /* an optional that has an element is that element, of any type */
+  return types == ABSENT ? UINT64_MAX : types;
 }
 
 /* Returns the set of types that a type variable of the row allows.  `variable` may also be the name of a type; then the
@@ -147,11 +151,17 @@ static const char *names_of(arena *a, uint64_t types) {
       text = arena_printf(a, "%s%s%s", text, *text ? ", " : "", dtype_name((dtype)t));
     }
   }
-  return types & SEQUENCE ? arena_printf(a, "%s%ssequences", text, *text ? ", " : "") : text;
+  text = types & SEQUENCE ? arena_printf(a, "%s%ssequences", text, *text ? ", " : "") : text;
+  return types & ABSENT ? arena_printf(a, "%s%soptionals", text, *text ? ", " : "") : text;
 }
 
-static bool is_sequence(hlo_value v) { return hlo_shape(v)->kind == SHAPE_SEQUENCE; }
-static uint64_t type_of_value(hlo_value v) { return is_sequence(v) ? SEQUENCE : (uint64_t)1 << hlo_type(v); }
+static uint64_t type_of_value(hlo_value v) {
+  switch (hlo_shape(v)->kind) {
+    case SHAPE_SEQUENCE: return SEQUENCE;
+    case SHAPE_OPTIONAL: return ABSENT;
+    default: return (uint64_t)1 << hlo_type(v);
+  }
+}
 
 /* --- checking --- */
 
@@ -188,7 +198,7 @@ status onnx_check_types(arena *a, const onnx_op_row *row, uint32_t n, const hlo_
   variables seen = {0};
   formal f;
   for (uint32_t k = 0; !types && k < n; k++) {
-    CHECK_THAT(!in[k].def || !is_sequence(in[k]), STATUS_INVALID_MODEL,
+    CHECK_THAT(!in[k].def || hlo_shape(in[k])->kind == SHAPE_ARRAY, STATUS_INVALID_MODEL,
                "input %" PRIu32
                " is %s; a tensor is "
                "needed",

@@ -221,7 +221,7 @@ const char *oxla_input_dim_name(const oxla_model *model, size_t index, int numbe
 
 oxla_tensor api_tensor(const shape *s) {
   oxla_tensor t = {.type = (oxla_type)dtype_get_info((dtype)s->type)->onnx,
-                   .rank = s->kind == SHAPE_UNRANKED ? -1 : s->rank};
+                   .rank = s->kind == SHAPE_ARRAY ? s->rank : -1};
   for (int k = 0; k < s->rank; k++) {
     t.dims[k] = s->dims[k] < 0 ? -1 : s->dims[k];
   }

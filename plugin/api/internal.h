@@ -52,6 +52,7 @@ struct oxla_run {
   const shape **set;                /* for each input its shape, or NULL if it is not set */
   const void **data;                /* for each input its data in host memory; NULL if it is on the device */
   const void **device_data;         /* for each input its address in device memory; NULL if it is on the host */
+  literal_list *lists;              /* for each input that is set to a sequence its elements */
   struct DLManagedTensor **tensors; /* for each input the tensor that oxla_set_input_dlpack was given, which
                                        owns its data, or NULL */
   session_output *kept;             /* for each input the run's memory for a copy of its data (oxla_keep_inputs) */
@@ -81,6 +82,11 @@ static inline oxla_error *api_error(status s) { return (oxla_error *)s; }
 STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out);
 /* Returns a shape in the form that callers get. */
 oxla_tensor api_tensor(const shape *s);
+/* Sets input k to a value of that shape, which is checked against the declaration.  If it is a sequence, `data` is the
+ * address of a literal_list. */
+STATUS_MUST_USE status api_put_input(oxla_run *run, size_t k, const shape *s, const void *data, bool on_device);
+/* Frees the list of the elements of input k, if it is set to a sequence. */
+void api_drop_list(oxla_run *run, size_t input);
 
 /* Creates run->strings if the model has strings and the run has no table yet. */
 STATUS_MUST_USE status api_need_strings(oxla_run *run);

@@ -129,11 +129,18 @@ enum { OXLA_MAX_RANK = 16 };
  * the number of a string (oxla_string_number). */
 typedef struct oxla_tensor {
   oxla_type type;
-  int rank; /* -1 if the model's input takes any rank, or if an output's rank is not known before it is computed */
+  int rank; /* -1 in declarations: no tensor, or a rank that is any, or not known before an execution */
   int64_t dims[OXLA_MAX_RANK]; /* the first `rank` are sizes in elements; -1 is a size that is not known yet */
   void *data;                  /* NULL if there is no data: in declarations, and before an execution */
   size_t bytes;                /* the size of the array; 0 in declarations, and if a size is not known yet */
 } oxla_tensor;
+
+/* The kinds of values that a model may have as inputs and outputs. */
+typedef enum oxla_kind {
+  OXLA_TENSOR = 0,
+  OXLA_SEQUENCE = 1, /* a list of tensors of one element type, and of any shapes */
+  OXLA_OPTIONAL = 2  /* declared: a tensor, a sequence or nothing; as the value of an output: nothing */
+} oxla_kind;
 
 /* The types of devices, with DLPack's numbers. */
 typedef enum oxla_device_type {
@@ -334,6 +341,10 @@ oxla_error *oxla_input_type(const oxla_model *model, size_t index, oxla_tensor *
 /* Like oxla_input_type, for an output; the type is 0 if the model does not declare it.  The type and dims of the output
  * that a run computes are returned by oxla_get_output. */
 oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor *out);
+/* Return the declared kind of an input or output, OXLA_TENSOR if there is none of that index.  Sequences and optionals
+ * have the type of their tensors (oxla_input_type). */
+oxla_kind oxla_input_kind(const oxla_model *model, size_t index);
+oxla_kind oxla_output_kind(const oxla_model *model, size_t index);
 /* Returns the name of dimension `dim`, counted from 0, of an input.  Returns NULL if the dimension has a fixed size or
  * no name, or does not exist.  The text is valid until oxla_model_destroy. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
@@ -393,6 +404,11 @@ oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int 
                            const void *data);
 oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int rank, const int64_t *dims,
                               const void *data);
+/* Sets an input that is a sequence, or an optional sequence, to n tensors of that type, in host memory.  Of each tensor
+ * type, rank, dims and data are read.  Their data is borrowed as by oxla_set_input; the list is copied. */
+oxla_error *oxla_set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements);
+/* Sets an input that is an optional to nothing.  oxla_set_input or oxla_set_sequence gives it an element. */
+oxla_error *oxla_set_absent(oxla_run *run, const char *name);
 /* Makes the input of a carried output shorter: the next execution sees only the input's first `length` elements along
  * the dimension in which it grows (oxla_carried.axis).  The input's value must have been computed by an execution, and
  * must be at least that long. */
@@ -453,6 +469,11 @@ void oxla_cancel(oxla_run *run, int on);
  * the type or the dims of an input were changed, the error is OXLA_INVALID_ARGUMENT. */
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out);
+/* Sets *kind to the kind of the value that the last execution computed for an output, and *n to the number of tensors
+ * that it has: 1 for a tensor, which oxla_get_output returns, and 0 for an optional without an element. */
+oxla_error *oxla_get_elements(const oxla_run *run, const char *name, oxla_kind *kind, size_t *n);
+/* Returns tensor `index` of an output that is a sequence.  The data is borrowed as that of oxla_get_output. */
+oxla_error *oxla_get_element(const oxla_run *run, const char *name, size_t index, oxla_tensor *out);
 /* Makes the caller the owner of the data of an output that oxla_get_output returned.  The data is valid until
  * oxla_free_output or until the model is destroyed.  The run's next execution uses other memory.  The error is
  * OXLA_INVALID_ARGUMENT if the data is not in memory of the run, but in the caller's (oxla_set_output). */

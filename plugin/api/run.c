@@ -25,14 +25,15 @@ static status create(oxla_model *model, oxla_run **out) {
     r->set = calloc(s->n_inputs + 1, sizeof *r->set);
     r->data = calloc(s->n_inputs + 1, sizeof *r->data);
     r->device_data = calloc(s->n_inputs + 1, sizeof *r->device_data);
+    r->lists = calloc(s->n_inputs + 1, sizeof *r->lists);
     r->tensors = calloc(s->n_inputs + 1, sizeof *r->tensors);
     r->kept = calloc(s->n_inputs + 1, sizeof *r->kept);
     r->outputs = calloc(s->n_outputs + 1, sizeof *r->outputs);
     r->carried = calloc(n_carried(model) + 1, sizeof *r->carried);
     r->spans = calloc((size_t)s->n_inputs + s->n_outputs + 1, sizeof *r->spans);
   }
-  if (!r || !r->shapes || !r->set || !r->data || !r->device_data || !r->tensors || !r->kept || !r->outputs ||
-      !r->spans || !r->carried) {
+  if (!r || !r->shapes || !r->set || !r->data || !r->device_data || !r->lists || !r->tensors || !r->kept ||
+      !r->outputs || !r->spans || !r->carried) {
     oxla_run_destroy(r);
     return status_error(STATUS_RESOURCE, "out of memory");
   }
@@ -68,6 +69,10 @@ void oxla_run_destroy(oxla_run *run) {
   for (uint32_t k = 0; run->tensors && k < source_of(run)->n_inputs; k++) {
     api_drop_tensor(run, k);
   }
+  for (uint32_t k = 0; run->lists && k < source_of(run)->n_inputs; k++) {
+    api_drop_list(run, k);
+  }
+  free(run->lists);
   free(run->shapes);
   free(run->set);
   free(run->data);
@@ -108,40 +113,49 @@ static status check_index(size_t index, uint32_t n, const char *what) {
 
 /* --- inputs --- */
 
-/* Checks type and rank against the declaration.  Compiling checks the dims, including symbolic dimensions that must
- * have the same size in several places. */
+/* Checks type, kind and rank against the declaration.  Compiling checks the dims, including symbolic dimensions that
+ * must have the same size in several places. */
 static status check_input(const model_value *v, const shape *s) {
+  bool optional = v->shape.kind == SHAPE_OPTIONAL && (s->kind == SHAPE_OPTIONAL || s->kind == v->element);
+  bool array = s->kind == SHAPE_ARRAY && shape_is_array(&v->shape);
+  CHECK_THAT(optional || array || s->kind == v->shape.kind, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "input '%s' is %s; the model needs %s", v->name, SHAPE_STR(NULL, s), SHAPE_STR(NULL, &v->shape));
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model needs %s", v->name, dtype_name((dtype)s->type),
              dtype_name((dtype)v->shape.type));
-  CHECK_THAT(v->shape.kind == SHAPE_UNRANKED || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
+  CHECK_THAT(v->shape.kind != SHAPE_ARRAY || s->rank == v->shape.rank, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "input '%s' has rank %d; the model needs %d", v->name, s->rank, v->shape.rank);
   return NULL;
 }
 
-status api_set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data,
-                     bool on_device) {
-  TRY(api_check_idle(run));
-  TRY(check_index(k, source_of(run)->n_inputs, "input"));
+status api_put_input(oxla_run *run, size_t k, const shape *s, const void *data, bool on_device) {
   const model_value *v = &source_of(run)->inputs[k];
   on_device &= session_device(session_of(run)) != NULL; /* a backend without a device computes in the host's
                                                            memory */
   CHECK_THAT(!on_device || api_carried_input(run, k) == n_carried(run->model), STATUS_INVALID_ARGUMENT,
              "input '%s' is carried, so it is set in host memory", v->name);
-  shape given;
-  TRY(status_prefix(api_shape(v->name, type, rank, dims, &given), "input"));
-  TRY(check_input(v, &given));
-  if (!run->set[k] || !shape_equal(&run->shapes[k], &given)) {
+  TRY(check_input(v, s));
+  if (!run->set[k] || !shape_equal(&run->shapes[k], s)) {
     forget_program(run);
     run->executed = false;
   }
   api_drop_carried(run, k);
   api_drop_tensor(run, k);
-  run->shapes[k] = given;
+  api_drop_list(run, k);
+  run->shapes[k] = *s;
   run->set[k] = &run->shapes[k];
   run->data[k] = on_device ? NULL : data;
   run->device_data[k] = on_device ? data : NULL;
   return NULL;
+}
+
+status api_set_input(oxla_run *run, size_t k, oxla_type type, int rank, const int64_t *dims, const void *data,
+                     bool on_device) {
+  shape given;
+  TRY(api_check_idle(run));
+  TRY(check_index(k, source_of(run)->n_inputs, "input"));
+  TRY(status_prefix(api_shape(source_of(run)->inputs[k].name, type, rank, dims, &given), "input"));
+  return api_put_input(run, k, &given, data, on_device);
 }
 
 oxla_error *oxla_set_input(oxla_run *run, const char *name, oxla_type type, int rank, const int64_t *dims,
@@ -173,9 +187,10 @@ static status keep_inputs(oxla_run *run) {
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
     session_output *kept = &run->kept[k];
     if (run->data[k] && run->data[k] != kept->own && !api_is_carried(run, k)) {
-      size_t bytes = (size_t)shape_bytes(run->set[k]);
-      TRY(session_output_reserve(session_of(run), kept, bytes, "input", source_of(run)->inputs[k].name));
-      memcpy(kept->own, run->data[k], bytes);
+      literal l = literal_make(*run->set[k], run->data[k]);
+      TRY(session_output_reserve(session_of(run), kept, literal_packed_bytes(&l), "input",
+                                 source_of(run)->inputs[k].name));
+      literal_pack(&l, kept->own);
       run->data[k] = kept->own;
     }
   }
@@ -303,7 +318,9 @@ static uint32_t list_spans(const oxla_run *run) {
   }
   for (uint32_t k = 0; n > n_inputs && k < n_inputs; k++) {
     const void *data = run->data[k] ? run->data[k] : run->device_data[k];
-    run->spans[k] = (memory_span){.data = data, .bytes = (size_t)shape_bytes(run->set[k]), .index = k};
+    /* a model with sequences copies its inputs before it writes outputs, so they may overlap */
+    size_t bytes = run->set[k]->kind == SHAPE_ARRAY ? (size_t)shape_bytes(run->set[k]) : 0;
+    run->spans[k] = (memory_span){.data = data, .bytes = bytes, .index = k};
   }
   return n > n_inputs ? n : 0;
 }
@@ -333,7 +350,8 @@ static status check_memory(const oxla_run *run) {
 
 status api_prepare(oxla_run *run, session_inputs *inputs) {
   for (uint32_t k = 0; k < source_of(run)->n_inputs; k++) {
-    bool given = run->set[k] && (run->data[k] || run->device_data[k] || shape_elements(run->set[k]) == 0);
+    const shape *s = run->set[k];
+    bool given = s && (run->data[k] || run->device_data[k] || s->kind == SHAPE_OPTIONAL || shape_elements(s) == 0);
     CHECK_THAT(given, STATUS_INVALID_ARGUMENT, "input '%s' is not set", source_of(run)->inputs[k].name);
   }
   TRY(check_memory(run));
@@ -368,11 +386,14 @@ status api_get_output(const oxla_run *run, size_t k, oxla_tensor *out) {
              source_of(run)->outputs[k].name);
   shape result =
       run->executed ? run->outputs[k].shape : session_program_output(session_of(run), run->compiled, (uint32_t)k);
+  CHECK_THAT(!run->executed || result.kind == SHAPE_ARRAY, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+             "output '%s' is %s; oxla_get_elements and oxla_get_element return what it has",
+             source_of(run)->outputs[k].name, SHAPE_STR(NULL, &result));
   *out = api_tensor(&result);
   if (run->executed && api_carried_output(run, k) < n_carried(run->model)) {
     TRY(api_pack_carried((oxla_run *)(uintptr_t)run, (uint32_t)k, &result));
   }
-  out->bytes = result.kind != SHAPE_UNRANKED && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
+  out->bytes = result.kind == SHAPE_ARRAY && shape_is_static(&result) ? (size_t)shape_bytes(&result) : 0;
   out->data = run->executed ? run->outputs[k].data : NULL;
   return NULL;
 }

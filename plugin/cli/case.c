@@ -71,9 +71,23 @@ static const char *index_text(arena *a, const shape *s, int64_t k) {
   return text;
 }
 
+static status compare_elements(arena *a, const literal_list *got, const literal_list *want, double rtol, double atol) {
+  CHECK_THAT(got->n == want->n, STATUS_INVALID_MODEL,
+             "is a sequence of %" PRIu32 " arrays, expected is one of %" PRIu32, got->n, want->n);
+  for (uint32_t k = 0; k < got->n; k++) {
+    TRY(status_prefix(cli_compare(a, &got->items[k], &want->items[k], rtol, atol), "array %" PRIu32, k));
+  }
+  return NULL;
+}
+
 status cli_compare(arena *a, const literal *got, const literal *want, double rtol, double atol) {
   CHECK_THAT(shape_equal(&got->shape, &want->shape), STATUS_INVALID_MODEL, "is %s, expected is %s",
              SHAPE_STR(NULL, &got->shape), SHAPE_STR(NULL, &want->shape));
+  if (got->shape.kind != SHAPE_ARRAY) {
+    return got->shape.kind == SHAPE_SEQUENCE
+               ? compare_elements(a, literal_elements(got), literal_elements(want), rtol, atol)
+               : NULL;
+  }
   difference d = find_differences(got, want, rtol, atol);
   if (d.n == 0) {
     return NULL;
@@ -125,13 +139,9 @@ static status read_inputs(arena *a, const char *folder, const compiler_model *so
                           literal *inputs) {
   for (uint32_t k = 0; k < source->n_inputs; k++) {
     const char *path = arena_printf(a, "%s/input_%" PRIu32 ".pb", folder, k);
-    shape_kind kind = (shape_kind)source->inputs[k].shape.kind;
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
-               "input '%s' is %s, which is not an array", source->inputs[k].name,
-               SHAPE_STR(NULL, &source->inputs[k].shape));
     CHECK_THAT(exists(path), STATUS_INVALID_FILE,
                "the model has %" PRIu32 " inputs, but there is no input_%" PRIu32 ".pb", source->n_inputs, k);
-    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, strings, &inputs[k]), "input %" PRIu32, k));
+    TRY(status_prefix(cli_read_value(a, path, &source->inputs[k], strings, &inputs[k]), "input %" PRIu32, k));
   }
   return NULL;
 }
@@ -146,12 +156,9 @@ static status read_outputs(arena *a, const compiler_model *source, string_table 
     }
     CHECK_THAT(set->n_outputs < source->n_outputs, STATUS_INVALID_FILE,
                "there are more expected outputs than the model has outputs");
-    shape_kind kind = (shape_kind)source->outputs[set->n_outputs].shape.kind;
-    CHECK_THAT(kind == SHAPE_ARRAY || kind == SHAPE_UNRANKED, STATUS_UNSUPPORTED,
-               "output '%s' is %s, which is not an array", source->outputs[set->n_outputs].name,
-               SHAPE_STR(NULL, &source->outputs[set->n_outputs].shape));
-    TRY(status_prefix(cli_read_tensor(a, path, DTYPE_INVALID, strings, &set->outputs[set->n_outputs]),
-                      "output %" PRIu32, set->n_outputs));
+    const model_value *v = &source->outputs[set->n_outputs];
+    TRY(status_prefix(cli_read_value(a, path, v, strings, &set->outputs[set->n_outputs]), "output %" PRIu32,
+                      set->n_outputs));
   }
   CHECK_THAT(set->n_outputs > 0, STATUS_INVALID_FILE, "there are no expected outputs: there is no file %s0.pb",
              set->outputs_prefix);
@@ -232,6 +239,9 @@ static status save(const cli_case *c, const session_options *options, const char
 }
 
 static literal reversed(arena *a, const literal *l) {
+  if (l->shape.kind != SHAPE_ARRAY) {
+    return *l;
+  }
   size_t width = dtype_bytes((dtype)l->shape.type);
   int64_t n = shape_elements(&l->shape);
   void *data;

@@ -105,7 +105,7 @@ status cli_info(const cli_args *args, arena *a, int *code) {
     print_program(image->programs[k], k + 1);
   }
   if (image->source.size) {
-    printf("the file holds the model itself, %" PRIu64 " bytes, since its sizes depend on computed data\n",
+    printf("the file holds the model itself, %" PRIu64 " bytes, since it runs segment by segment\n",
            image->source.size);
   }
   if (args->verify) {

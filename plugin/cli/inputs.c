@@ -55,7 +55,7 @@ status cli_read_constants(const cli_args *args, const compiler_model *source, ar
     if (find_default(source, args->inputs.items[i], &k, &file)) {
       compiler_constant *c = &(*out)[(*n)++];
       c->name = source->defaults[k].name;
-      TRY(cli_read_tensor(a, file, (dtype)source->defaults[k].shape.type, NULL, &c->value));
+      TRY(cli_read_value(a, file, &source->defaults[k], NULL, &c->value));
     }
   }
   return NULL;
@@ -98,7 +98,7 @@ status cli_tell_inputs(const cli_args *args, const compiler_model *source, strin
     }
     TRY(find_input(source, "input", args->inputs.items[n], a, &k, &file));
     CHECK_THAT(!told[k].data, STATUS_INVALID_ARGUMENT, "--input %s: this input is given twice", args->inputs.items[n]);
-    TRY(cli_read_tensor(a, file, (dtype)source->inputs[k].shape.type, strings, &told[k]));
+    TRY(cli_read_value(a, file, &source->inputs[k], strings, &told[k]));
   }
   return NULL;
 }
@@ -107,7 +107,8 @@ status cli_fill_inputs(const cli_args *args, const compiler_model *source, int64
   const mem_budget time = {.deadline = deadline_after(args->max_seconds)};
   uint64_t seed = args->seed < 0 ? 0 : (uint64_t)args->seed;
   for (uint32_t k = 0; k < source->n_inputs; k++) {
-    if (!inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
+    bool array = inputs[k].shape.kind == SHAPE_ARRAY; /* an optional that is not given has no element */
+    if (array && !inputs[k].data && shape_bytes(&inputs[k].shape) <= bytes) {
       status failed = cli_random_tensor(a, &inputs[k].shape, seed + (uint64_t)k * 0x100000001u, &time, &inputs[k]);
       TRY(status_prefix(failed, "input '%s'", source->inputs[k].name));
     }

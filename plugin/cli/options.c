@@ -166,7 +166,7 @@ static bool read_small(const char *value, uint32_t *out) {
 static bool add_pair(const char *value, arena *a, cli_list *list) {
   const char *equals = strchr(value, '=');
   *ARENA_PUSH(a, list->items, list->n, list->cap) = value;
-  return equals && equals != value && equals[1];
+  return equals && equals != value;
 }
 
 static int set(const cli_command *c, const option *o, const char *value, arena *a, cli_args *out) {

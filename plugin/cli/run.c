@@ -8,7 +8,7 @@ static status write_outputs(const cli_args *args, const compiler_model *s, const
                             string_table *strings, arena *a) {
   for (uint32_t k = 0; args->output_dir && k < s->n_outputs; k++) {
     literal l = literal_make(outputs[k].shape, outputs[k].data);
-    TRY(cli_write_tensor(a, args->output_dir, args->format ? args->format : "pb", s->outputs[k].name, k, &l, strings));
+    TRY(cli_write_value(a, args->output_dir, args->format ? args->format : "pb", &s->outputs[k], k, &l, strings));
   }
   return NULL;
 }
@@ -30,12 +30,12 @@ status cli_run(const cli_args *args, arena *a, int *code) {
   double seconds = clock_seconds() - start;
   for (uint32_t k = 0; args->verbose && k < source->n_inputs; k++) {
     fputs("in  ", stdout);
-    cli_print_tensor(stdout, source->inputs[k].name, &inputs[k], session_strings(s));
+    cli_print_value(stdout, source->inputs[k].name, &inputs[k], session_strings(s));
   }
   for (uint32_t k = 0; k < source->n_outputs; k++) {
     fputs(args->verbose ? "out " : "", stdout);
     literal l = literal_make(outputs[k].shape, outputs[k].data);
-    cli_print_tensor(stdout, source->outputs[k].name, &l, session_strings(s));
+    cli_print_value(stdout, source->outputs[k].name, &l, session_strings(s));
   }
   if (!args->quiet) {
     printf("load %.3f s, compile %.3f s, run %.6f s\n", session_load_seconds(s) + c->load_seconds, c->compile_seconds,

@@ -14,17 +14,65 @@
 
 /* --- files --- */
 
-status cli_read_tensor(arena *a, const char *path, dtype raw, string_table *strings, literal *out) {
-  static const char npy[] = "\x93NUMPY", zip[] = "PK\x03\x04";
+static bool is_npy(const uint8_t *bytes, size_t size) {
+  static const char npy[] = "\x93NUMPY";
+  return size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0;
+}
+
+static status wrap(arena *a, uint32_t n, const literal *items, literal *out) {
+  literal_list *list = ARENA_NEW(a, literal_list);
+  *list = (literal_list){n, items};
+  for (uint32_t k = 1; k < n; k++) {
+    CHECK_THAT(items[k].shape.type == items[0].shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+               "file %" PRIu32 " has %s, but the first has %s; the arrays of a sequence have one type", k + 1,
+               SHAPE_STR(NULL, &items[k].shape), SHAPE_STR(NULL, &items[0].shape));
+  }
+  *out = literal_sequence((dtype)items[0].shape.type, list);
+  return NULL;
+}
+
+/* Reads a file.  A .npy file for a sequence is its only element. */
+static status read_file(arena *a, const char *path, const model_value *v, string_table *strings, literal *out) {
+  static const char zip[] = "PK\x03\x04";
   const uint8_t *bytes;
   size_t size;
   TRY(status_name_file(file_map(a, path, &bytes, &size), path));
-  if (size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0) {
-    return npy_parse(a, path, bytes, size, raw, strings, out);
+  if (is_npy(bytes, size)) {
+    literal *array = ARENA_NEW(a, literal);
+    TRY(npy_parse(a, path, bytes, size, (dtype)v->shape.type, strings, array));
+    *out = *array;
+    bool sequence = v->shape.kind == SHAPE_SEQUENCE || v->element == SHAPE_SEQUENCE;
+    return sequence ? wrap(a, 1, array, out) : NULL;
   }
   CHECK_THAT(size < sizeof zip - 1 || memcmp(bytes, zip, sizeof zip - 1) != 0, STATUS_INVALID_FILE,
              "%s: this is an archive of arrays (.npz): give each array as a .npy file, which numpy.save writes", path);
-  return status_name_file(cli_read_pb(a, path, strings, out), path);
+  return status_name_file(cli_read_pb(a, path, &v->shape, strings, out), path);
+}
+
+static status read_files(arena *a, const char *text, const model_value *v, string_table *strings, literal *out) {
+  model_value one = {.name = v->name, .shape = shape_scalar((dtype)v->shape.type)};
+  literal *items = NULL;
+  uint32_t n = 0, cap = 0;
+  for (const char *end; text; text = end ? end + 1 : NULL) {
+    end = strchr(text, ',');
+    const char *path = end ? arena_strndup(a, text, (size_t)(end - text)) : text;
+    literal l;
+    TRY(read_file(a, path, &one, strings, &l));
+    *ARENA_PUSH(a, items, n, cap) = l;
+  }
+  return wrap(a, n, items, out);
+}
+
+status cli_read_value(arena *a, const char *text, const model_value *v, string_table *strings, literal *out) {
+  if (shape_is_array(&v->shape)) {
+    return read_file(a, text, v, strings, out);
+  }
+  if (!*text) {
+    dtype type = (dtype)v->shape.type;
+    *out = v->shape.kind == SHAPE_OPTIONAL ? literal_absent(type) : literal_sequence(type, ARENA_NEW(a, literal_list));
+    return NULL;
+  }
+  return strchr(text, ',') ? read_files(a, text, v, strings, out) : read_file(a, text, v, strings, out);
 }
 
 static status make_folder(const char *dir) {
@@ -33,17 +81,34 @@ static status make_folder(const char *dir) {
   return NULL;
 }
 
-status cli_write_tensor(arena *a, const char *dir, const char *format, const char *name, uint32_t k, const literal *l,
-                        string_table *strings) {
+static status write_npy(arena *a, const char *path, const literal *l, string_table *strings) {
+  uint8_t *bytes;
+  size_t size;
+  TRY(npy_format(a, l, strings, &bytes, &size));
+  return status_name_file(file_write(path, bytes, size), path);
+}
+
+static status write_npys(arena *a, const char *dir, uint32_t k, const literal *l, string_table *strings) {
+  if (l->shape.kind == SHAPE_ARRAY) {
+    return write_npy(a, arena_printf(a, "%s/output_%" PRIu32 ".npy", dir, k), l, strings);
+  }
+  for (uint32_t i = 0; l->shape.kind == SHAPE_SEQUENCE && i < literal_elements(l)->n; i++) {
+    const char *path = arena_printf(a, "%s/output_%" PRIu32 "_%" PRIu32 ".npy", dir, k, i);
+    TRY(write_npy(a, path, &literal_elements(l)->items[i], strings));
+  }
+  return NULL;
+}
+
+status cli_write_value(arena *a, const char *dir, const char *format, const model_value *v, uint32_t k,
+                       const literal *l, string_table *strings) {
   uint8_t *bytes;
   size_t size;
   TRY(make_folder(dir));
   if (strcmp(format, "npy") == 0) {
-    TRY(npy_format(a, l, strings, &bytes, &size));
-  } else {
-    TRY(cli_format_pb(a, name, l, strings, &bytes, &size));
+    return write_npys(a, dir, k, l, strings);
   }
-  const char *path = arena_printf(a, "%s/output_%" PRIu32 ".%s", dir, k, format);
+  TRY(cli_format_pb(a, v, l, strings, &bytes, &size));
+  const char *path = arena_printf(a, "%s/output_%" PRIu32 ".pb", dir, k);
   return status_name_file(file_write(path, bytes, size), path);
 }
 
@@ -142,7 +207,7 @@ static void print_string(FILE *f, const string_table *strings, uint64_t number) 
   fputs(n > LONGEST ? "...\"" : "\"", f);
 }
 
-void cli_print_tensor(FILE *f, const char *name, const literal *l, const string_table *strings) {
+static void print_array(FILE *f, const char *name, const literal *l, const string_table *strings) {
   int64_t n = shape_elements(&l->shape);
   dtype type = (dtype)l->shape.type;
   fprintf(f, "%s: %s", name, SHAPE_STR(NULL, &l->shape));
@@ -159,4 +224,18 @@ void cli_print_tensor(FILE *f, const char *name, const literal *l, const string_
     }
   }
   fputs(n > SHOWN ? " ...]\n" : "]\n", f);
+}
+
+void cli_print_value(FILE *f, const char *name, const literal *l, const string_table *strings) {
+  switch (l->shape.kind) {
+    case SHAPE_OPTIONAL: fprintf(f, "%s: %s  no element\n", name, SHAPE_STR(NULL, &l->shape)); break;
+    case SHAPE_SEQUENCE:
+      fprintf(f, "%s: %s  %" PRIu32 " arrays\n", name, SHAPE_STR(NULL, &l->shape), literal_elements(l)->n);
+      for (uint32_t k = 0; k < literal_elements(l)->n; k++) {
+        fprintf(f, "  [%" PRIu32 "]", k);
+        print_array(f, "", &literal_elements(l)->items[k], strings);
+      }
+      break;
+    default: print_array(f, name, l, strings);
+  }
 }

@@ -38,9 +38,10 @@ status host_array_copy(interpreter_run *run, const literal *l, host_array **out)
   return NULL;
 }
 
-status host_sequence_new(interpreter_run *run, dtype type, uint32_t n, host_array *const *elements, host_array **out) {
+status host_list_new(interpreter_run *run, shape_kind kind, dtype type, uint32_t n, host_array *const *elements,
+                     host_array **out) {
   shape s = shape_scalar(type);
-  s.kind = SHAPE_SEQUENCE;
+  s.kind = (uint8_t)kind;
   void *list;
   TRY(new_array(run, &s, n * sizeof(onnx_array *), out, &list));
   (*out)->base.n = n;
@@ -48,6 +49,36 @@ status host_sequence_new(interpreter_run *run, dtype type, uint32_t n, host_arra
   for (uint32_t k = 0; k < n; k++) {
     (*out)->base.elements[k] = &elements[k]->base;
   }
+  return NULL;
+}
+
+/* The recursion is one level deep, since the elements of a sequence are arrays. */
+status host_array_from(interpreter_run *run, const literal *l, host_array **out) {
+  if (l->shape.kind == SHAPE_ARRAY) {
+    return host_array_copy(run, l, out);
+  }
+  uint32_t n = l->shape.kind == SHAPE_SEQUENCE ? literal_elements(l)->n : 0;
+  host_array **elements = ARENA_NEW_N(run->scratch, host_array *, n + 1);
+  for (uint32_t k = 0; k < n; k++) {
+    TRY(host_array_copy(run, &literal_elements(l)->items[k], &elements[k]));
+  }
+  return host_list_new(run, (shape_kind)l->shape.kind, (dtype)l->shape.type, n, elements, out);
+}
+
+status host_array_pack(const host_array *a, compiler_array *out) {
+  interpreter_run *run = a->run;
+  literal_list list = {a->base.n, NULL};
+  literal *items = ARENA_NEW_N(run->scratch, literal, a->base.n + 1);
+  for (uint32_t k = 0; k < a->base.n; k++) {
+    items[k] = a->base.elements[k]->value;
+  }
+  list.items = items;
+  literal l = host_is_sequence(a) ? literal_sequence((dtype)a->base.value.shape.type, &list) : a->base.value;
+  size_t bytes = literal_packed_bytes(&l);
+  bytes = bytes ? bytes : 1; /* what is empty has an address, too */
+  *out = (compiler_array){l.shape, budget_alloc(run->budget, bytes, ALIGN), bytes};
+  CHECK_THAT(out->data, STATUS_RESOURCE, "out of memory: no %zu bytes for an output", bytes);
+  literal_pack(&l, out->data);
   return NULL;
 }
 

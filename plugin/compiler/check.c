@@ -127,7 +127,8 @@ static status check_output(const model_value *declared, const hlo_module *m, uin
   }
   CHECK_THAT(want->type == given->type, STATUS_INVALID_MODEL | STATUS_ABOUT_TYPE,
              "output '%s' is declared as %s but is %s", declared->name, SHAPE_STR(NULL, want), SHAPE_STR(NULL, given));
-  bool fits = want->kind == SHAPE_UNRANKED || want->rank == given->rank;
+  bool optional = want->kind == SHAPE_OPTIONAL && declared->element == SHAPE_ARRAY;
+  bool fits = optional || want->kind == SHAPE_UNRANKED || (want->kind == SHAPE_ARRAY && want->rank == given->rank);
   for (int k = 0; fits && k < want->rank; k++) {
     fits = want->dims[k] <= 0 || want->dims[k] == given->dims[k] ||
            (want->dims[k] < given->dims[k] && is_computed(m, root, k));

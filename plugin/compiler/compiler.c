@@ -3,19 +3,20 @@
  * (which calls the backend: passes, lowering, code generation). */
 #include "plugin/compiler/internal.h"
 
-#include "frontend/model/tensor.h"
+#include "frontend/model/value.h"
 #include "frontend/operators/op_types.h"
 #include "plugin/compiler/backend.h"
 #include "plugin/compiler/segments.h"
 #include "plugin/compiler/support.h"
 #include "plugin/compiler/verify.h"
 
-/* --- tensors --- */
+/* --- values in files --- */
 
 typedef struct pb_call {
   arena *a;
   string_table *strings;
   const char *path, **name;
+  shape declared;
   literal *l;
   uint8_t **bytes;
   size_t *size;
@@ -23,22 +24,29 @@ typedef struct pb_call {
 
 static status read_pb(void *data) {
   pb_call *c = data;
-  return onnx_tensor_read_pb(c->a, c->path, c->strings, c->name, c->l);
+  return onnx_value_read_pb(c->a, c->path, &c->declared, c->strings, c->name, c->l);
 }
 
-static status compiler_read_pb(arena *a, const char *path, string_table *strings, const char **name, literal *out) {
-  return guard_run(read_pb, &(pb_call){.a = a, .strings = strings, .path = path, .name = name, .l = out});
+static status compiler_read_pb(arena *a, const char *path, const shape *declared, string_table *strings,
+                               const char **name, literal *out) {
+  return guard_run(read_pb,
+                   &(pb_call){.a = a, .strings = strings, .path = path, .declared = *declared, .name = name, .l = out});
 }
 
 static status write_pb(void *data) {
   pb_call *c = data;
-  return onnx_tensor_to_pb(c->a, *c->name, c->l, c->strings, c->bytes, c->size);
+  return onnx_value_to_pb(c->a, *c->name, (shape_kind)c->declared.kind, c->l, c->strings, c->bytes, c->size);
 }
 
-static status compiler_tensor_to_pb(arena *a, const char *name, const literal *l, string_table *strings,
-                                    uint8_t **bytes, size_t *size) {
-  return guard_run(
-      write_pb, &(pb_call){.a = a, .strings = strings, .name = &name, .l = (literal *)l, .bytes = bytes, .size = size});
+static status compiler_value_to_pb(arena *a, const char *name, const shape *declared, const literal *l,
+                                   string_table *strings, uint8_t **bytes, size_t *size) {
+  return guard_run(write_pb, &(pb_call){.a = a,
+                                        .strings = strings,
+                                        .name = &name,
+                                        .declared = *declared,
+                                        .l = (literal *)l,
+                                        .bytes = bytes,
+                                        .size = size});
 }
 
 const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
@@ -68,7 +76,7 @@ const compiler_api *onnx_xla_compiler_get(uint32_t abi) {
       .op_page = onnx_op_page,
       .backend = compiler_backend,
       .read_pb = compiler_read_pb,
-      .tensor_to_pb = compiler_tensor_to_pb,
+      .value_to_pb = compiler_value_to_pb,
   };
   if (!compiler.versions) {
     compiler.versions = compiler_versions();

@@ -9,7 +9,7 @@
 
 #include "base/dim/guard.h"
 #include "base/tensor/string_table.h"
-#include "base/tensor/literal.h"
+#include "base/tensor/literal_list.h"
 #include "runtime/program/image.h"
 #include "runtime/program/target.h"
 #include "verify/verify.h"
@@ -18,6 +18,7 @@
 typedef struct model_value {
   const char *name;
   shape shape;
+  shape_kind element; /* the kind of the element of an optional: SHAPE_ARRAY or SHAPE_SEQUENCE */
   const char *dim_names[SHAPE_MAX_RANK];
 } model_value;
 
@@ -115,7 +116,7 @@ typedef struct segmented_model segmented_model;
 /* The inputs and options of one run of a segmented_model. */
 typedef struct segments_run_options {
   const shape *const *shapes; /* in the order of the model's inputs, as are `values` */
-  const void *const *values;
+  const void *const *values;  /* the data of literals (literal_list.h) */
   rt_thread_pool *pool;
   mem_budget *budget;    /* the budget of this run; may be NULL */
   uint64_t seed;         /* the seed of random operators */
@@ -132,12 +133,12 @@ typedef struct segments_run_options {
   void *log_data;
 } segments_run_options;
 
-/* An array in memory of its own.  The receiver frees it with budget_free(budget, data, bytes, 64), where `budget` is
- * the one that segments_create was given. */
+/* The data of a literal (literal_list.h), in one block of memory.  The receiver frees it with budget_free(budget, data,
+ * bytes, 64), where `budget` is the one that segments_create was given. */
 typedef struct compiler_array {
   shape shape;
   void *data;
-  size_t bytes; /* the size of the allocation, which is at least shape_bytes(&shape) */
+  size_t bytes; /* the size of the allocation, which is at least literal_packed_bytes */
 } compiler_array;
 
 typedef struct operator_use {
@@ -205,7 +206,7 @@ typedef struct compiler_object {
                                 of the last one */
 } compiler_object;
 
-enum { COMPILER_ABI = 20 };
+enum { COMPILER_ABI = 21 };
 
 typedef struct compiler_api {
   uint32_t abi;
@@ -281,10 +282,12 @@ typedef struct compiler_api {
   const char *(*op_page)(arena *a);
   /* Finds a backend by its name or path (backend.h). */
   status (*backend)(const char *name, const rt_backend **out);
-  /* Read an ONNX tensor file (.pb), and make the bytes of one (frontend/model/tensor.h). */
-  status (*read_pb)(arena *a, const char *path, string_table *strings, const char **name, literal *out);
-  status (*tensor_to_pb)(arena *a, const char *name, const literal *l, string_table *strings, uint8_t **bytes,
-                         size_t *size);
+  /* Read a file of a value that is declared with this kind and type (.pb), and make the bytes of one
+   * (frontend/model/value.h). */
+  status (*read_pb)(arena *a, const char *path, const shape *declared, string_table *strings, const char **name,
+                    literal *out);
+  status (*value_to_pb)(arena *a, const char *name, const shape *declared, const literal *l, string_table *strings,
+                        uint8_t **bytes, size_t *size);
 } compiler_api;
 
 /* The function that libonnx-xla-compiler.so exports as "onnx_xla_compiler_get".  Returns NULL if `abi` is not the

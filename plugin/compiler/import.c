@@ -62,15 +62,17 @@ static status import_with_values(const compiler_model *s, const compile_request 
   }
 }
 
-/* Returns the shape that the request gives for input k or else assumes; NULL if there is none. */
-static const shape *shape_of(const compile_request *r, uint32_t k) {
+/* Returns the shape that the request gives for input k or else assumes; NULL if there is none, or if the model declares
+ * a sequence or an optional. */
+static const shape *shape_of(const compiler_model *s, const compile_request *r, uint32_t k) {
   const shape *given = r->inputs ? r->inputs[k] : NULL;
-  return given || !r->assumed ? given : &r->assumed[k];
+  given = given || !r->assumed ? given : &r->assumed[k];
+  return shape_is_array(&s->inputs[k].shape) ? given : NULL;
 }
 
 /* Returns the input with its content, if the request has it. */
-static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k, const char *name) {
-  const shape *s = shape_of(r, k);
+static onnx_input_shape input_of(arena *a, const compiler_model *m, const compile_request *r, uint32_t k) {
+  const shape *s = shape_of(m, r, k);
   const void *value = r->values ? r->values[k] : NULL;
   literal *content = NULL;
   value = value || shape_elements(s) ? value : ""; /* an empty array has no unknown contents */
@@ -78,7 +80,7 @@ static onnx_input_shape input_of(arena *a, const compile_request *r, uint32_t k,
     content = ARENA_NEW(a, literal);
     *content = literal_make(*s, value);
   }
-  return (onnx_input_shape){.name = name, .shape = *s, .value = content};
+  return (onnx_input_shape){.name = m->inputs[k].name, .shape = *s, .value = content};
 }
 
 /* Returns what definition k says its symbol is.  If all symbols in it are pinned, that is a number: a reader knows the
@@ -160,9 +162,9 @@ status compiler_import(const compiler_model *s, const compile_request *r, arena 
   onnx_input_shape *inputs = ARENA_NEW_N(a, onnx_input_shape, s->n_inputs);
   uint32_t *number = ARENA_NEW_N(a, uint32_t, s->n_inputs);
   for (uint32_t k = 0; k < s->n_inputs; k++) {
-    if (shape_of(r, k)) {
+    if (shape_of(s, r, k)) {
       number[o.n_inputs] = k;
-      inputs[o.n_inputs] = input_of(a, r, k, s->inputs[k].name);
+      inputs[o.n_inputs] = input_of(a, s, r, k);
       if (r->all_sizes && l->needs_contents[k] && inputs[o.n_inputs].value) {
         use_content(a, true, &inputs[o.n_inputs]);
       }
@@ -201,8 +203,8 @@ static status assume_sizes(void *data) {
   onnx_input_shape *inputs = ARENA_NEW_N(c->a, onnx_input_shape, c->s->n_inputs);
   shape *shapes = ARENA_NEW_N(c->a, shape, m->graph->n_input);
   for (uint32_t k = 0; k < c->s->n_inputs; k++) {
-    if (shape_of(c->request, k)) {
-      inputs[o.n_inputs++] = input_of(c->a, c->request, k, c->s->inputs[k].name);
+    if (shape_of(c->s, c->request, k)) {
+      inputs[o.n_inputs++] = input_of(c->a, c->s, c->request, k);
     }
   }
   o.inputs = inputs;

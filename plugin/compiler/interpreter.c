@@ -8,6 +8,7 @@
 #include "frontend/model/functions.h"
 #include "frontend/import/import.h"
 #include "frontend/import/importer.h"
+#include "frontend/import/sequence.h"
 #include "plugin/compiler/interpreter_internal.h"
 #include "plugin/compiler/segments.h"
 
@@ -262,8 +263,8 @@ static status step(loop *l, size_t n_inputs, int64_t number) {
   TRY(interpreter_run_body(&l->body, n_inputs, l->inputs, number, l->outputs));
   for (size_t k = 0; k < l->n_states; k++) {
     const shape *after = host_array_shape(l->outputs[l->first_output + k]), *before = &l->states[k];
-    CHECK_THAT(after->kind == before->kind && after->type == before->type, STATUS_INVALID_MODEL,
-               "state %zu is %s before a step but %s after it", k, SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
+    CHECK_THAT(onnx_may_become(before, after), STATUS_INVALID_MODEL, "state %zu is %s before a step but %s after it", k,
+               SHAPE_STR(NULL, before), SHAPE_STR(NULL, after));
     l->inputs[l->first_input + k] = l->outputs[l->first_output + k];
   }
   for (size_t k = 0; k < l->n_scans; k++) {

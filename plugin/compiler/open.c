@@ -31,7 +31,9 @@ static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueI
   status failed = v->type ? onnx_value_shape(dims, v, &s) : NULL;
   s = failed ? unknown : s;
   status_free(failed);
-  return describe(a, dims, v->name, &s);
+  model_value out = describe(a, dims, v->name, &s);
+  out.element = s.kind == SHAPE_OPTIONAL ? onnx_element_kind(v->type) : SHAPE_ARRAY;
+  return out;
 }
 
 /* --- files beside the model --- */
@@ -76,6 +78,7 @@ static status describe_input(arena *a, dim_table *dims, const Onnx__ValueInfoPro
   TRY(failed);
   model_value *out = has_default ? &s->defaults[s->n_defaults++] : &s->inputs[s->n_inputs++];
   *out = describe(a, dims, v->name, &declared);
+  out->element = declared.kind == SHAPE_OPTIONAL ? onnx_element_kind(v->type) : SHAPE_ARRAY;
   return NULL;
 }
 

@@ -120,7 +120,7 @@ static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_s
   for (uint32_t k = 0; k < info->n_leaving; k++) {
     const onnx_leaving *s = &info->leaving[k];
     host_array *sequence;
-    TRY(host_sequence_new(run, s->type, s->n, results + s->first, &sequence));
+    TRY(host_list_new(run, s->kind, s->type, s->n, results + s->first, &sequence));
     memset(results + s->first, 0, s->n * sizeof *results);
     interpreter_define(f, s->name, sequence);
   }
@@ -311,7 +311,7 @@ static status main_frame(interpreter_run *run, onnx_frame **out) {
     host_array *a;
     CHECK_THAT(run->options->shapes[k], STATUS_INVALID_ARGUMENT, "input '%s' has no shape", p->source->inputs[k].name);
     literal l = literal_make(*run->options->shapes[k], run->options->values[k]);
-    TRY(host_array_copy(run, &l, &a));
+    TRY(host_array_from(run, &l, &a));
     a->base.open_dims = open_dims(&p->request, &p->source->inputs[k]);
     interpreter_define(f, p->source->inputs[k].name, a);
   }
@@ -328,15 +328,12 @@ static status run_guarded(void *data) {
   TRY(interpreter_run_frame(run, &p->main, f, outputs));
   interpreter_frame_end(run, f);
   for (uint32_t k = 0; k < p->source->n_outputs; k++) {
-    CHECK_THAT(!outputs[k]->base.elements, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-               "output '%s' is a sequence; a model's inputs and outputs are tensors", p->source->outputs[k].name);
-    if (outputs[k]->references > 1) { /* another output is the same array */
-      host_array *copy;
-      TRY(host_array_copy(run, &outputs[k]->base.value, &copy));
-      outputs[k]->references--;
-      outputs[k] = copy;
+    if (outputs[k]->base.elements || outputs[k]->references > 1) { /* another output may be the same array */
+      TRY(host_array_pack(outputs[k], &w->outputs[k]));
+      host_array_release(outputs[k]);
+    } else {
+      w->outputs[k] = host_array_let_go(outputs[k]);
     }
-    w->outputs[k] = host_array_let_go(outputs[k]);
   }
   return NULL;
 }

@@ -13,7 +13,7 @@ enum { MOST_ELEMENTS = 1 << 16 };
 /* Returns input k, which must be a sequence, with a reference for the caller. */
 static status sequence_input(const interpreted_node *n, size_t k, host_array **out) {
   TRY(interpreter_input(n, k, out));
-  CHECK_THAT((*out)->base.elements, INVALID, "input '%s' is %s; a sequence is needed", n->node->input[k],
+  CHECK_THAT(host_is_sequence(*out), INVALID, "input '%s' is %s; a sequence is needed", n->node->input[k],
              SHAPE_STR(NULL, host_array_shape(*out)));
   return NULL;
 }
@@ -49,7 +49,7 @@ static status edit(const interpreted_node *n, const host_array *from, int64_t sk
       list[count++] = host_array_retain(host_sequence_element(from, k));
     }
   }
-  return host_sequence_new(n->run, (dtype)host_array_shape(from)->type, count, list, out);
+  return host_list_new(n->run, SHAPE_SEQUENCE, (dtype)host_array_shape(from)->type, count, list, out);
 }
 
 status interpret_identity(const interpreted_node *n) {
@@ -124,7 +124,7 @@ static status open_map(const interpreted_node *n, map *m) {
   m->steps = m->inputs[0]->base.n;
   for (size_t k = 1; k < n->node->n_input; k++) {
     TRY(interpreter_input(n, k, &m->inputs[k]));
-    CHECK_THAT(!m->inputs[k]->base.elements || m->inputs[k]->base.n == m->steps, INVALID,
+    CHECK_THAT(!host_is_sequence(m->inputs[k]) || m->inputs[k]->base.n == m->steps, INVALID,
                "input %zu is a sequence of %" PRIu32 " tensors, but input 0 is one of %" PRIu32, k,
                m->inputs[k]->base.n, m->steps);
   }
@@ -138,7 +138,7 @@ static status map_step(map *m, uint32_t i) {
   TRY(budget_check(m->n->run->options->budget));
   for (size_t k = 0; k < n_inputs; k++) {
     host_array *a = m->inputs[k];
-    m->arguments[k] = host_array_retain(a->base.elements ? host_sequence_element(a, i) : a);
+    m->arguments[k] = host_array_retain(host_is_sequence(a) ? host_sequence_element(a, i) : a);
   }
   TRY(interpreter_run_body(&m->body, n_inputs, m->arguments, i, m->roots));
   for (size_t k = 0; k < m->body.graph->n_output; k++) {
@@ -165,7 +165,7 @@ status interpret_sequence_map(const interpreted_node *n) {
     } else {
       TRY(interpreter_declared_shape(&m.body, k, &s));
     }
-    TRY(host_sequence_new(n->run, (dtype)s.type, m.steps, m.elements + k * m.steps, &m.roots[k]));
+    TRY(host_list_new(n->run, SHAPE_SEQUENCE, (dtype)s.type, m.steps, m.elements + k * m.steps, &m.roots[k]));
   }
   for (size_t k = 0; k < n->node->n_input; k++) {
     host_array_release(m.inputs[k]);

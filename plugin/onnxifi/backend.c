@@ -7,16 +7,16 @@ ifi_defaults ifi_the_defaults = {.log_level = ONNXIFI_LOG_LEVEL_WARNING};
 
 /* --- compatibility --- */
 
-bool ifi_has_strings(const oxla_model *m) {
+bool ifi_has_other_values(const oxla_model *m) {
   oxla_tensor t = {0};
   bool found = false;
   for (size_t k = 0; k < oxla_input_count(m); k++) {
     oxla_error_free(oxla_input_type(m, k, &t));
-    found |= t.type == OXLA_STRING;
+    found |= t.type == OXLA_STRING || oxla_input_kind(m, k) != OXLA_TENSOR;
   }
   for (size_t k = 0; k < oxla_output_count(m); k++) {
     oxla_error_free(oxla_output_type(m, k, &t));
-    found |= t.type == OXLA_STRING;
+    found |= t.type == OXLA_STRING || oxla_output_kind(m, k) != OXLA_TENSOR;
   }
   return found;
 }
@@ -32,8 +32,8 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
   options.threads = 1;
   oxla_model *model = NULL;
   oxla_error *error = oxla_load_memory(onnxModel, onnxModelSize, &options, &model);
-  bool strings = !error && ifi_has_strings(model);
-  if (!error && !strings) {
+  bool others = !error && ifi_has_other_values(model);
+  if (!error && !others) {
     error = oxla_check(model);
   }
   if (oxla_error_subject(error) == OXLA_ABOUT_VALUE) {
@@ -41,7 +41,7 @@ onnxStatus onnxGetBackendCompatibility(onnxBackendID backendID, size_t onnxModel
     error = NULL;
   }
   oxla_model_destroy(model);
-  return strings ? ONNXIFI_STATUS_UNSUPPORTED_DATATYPE : ifi_status(error);
+  return others ? ONNXIFI_STATUS_UNSUPPORTED_DATATYPE : ifi_status(error);
 }
 
 /* --- properties --- */

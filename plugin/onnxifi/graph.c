@@ -141,7 +141,7 @@ static oxla_error *try_memory(oxla_model *m) {
 /* Finds errors as early as possible: checks the model and the device, and compiles the model if all shapes are fixed.
  * If a size depends on the values of an input, compiling waits for them. */
 static onnxStatus prepare(ifi_graph *g) {
-  if (ifi_has_strings(g->model)) {
+  if (ifi_has_other_values(g->model)) {
     return ONNXIFI_STATUS_UNSUPPORTED_DATATYPE;
   }
   oxla_error *error = oxla_check(g->model);

@@ -96,8 +96,9 @@ typedef struct ifi_defaults {
 
 extern ifi_defaults ifi_the_defaults;
 
-/* Returns true if an input or output of the model holds strings, for which ONNXIFI has no memory. */
-bool ifi_has_strings(const oxla_model *m);
+/* Returns true if an input or output of the model is no tensor of numbers: ONNXIFI has no memory for strings, sequences
+ * and optionals. */
+bool ifi_has_other_values(const oxla_model *m);
 
 /* --- errors and the log --- */
 

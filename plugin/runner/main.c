@@ -31,14 +31,14 @@ static const cli_command command = {
 
 /* --- arrays in ONNX's format, for which there is no protobuf here --- */
 
-status cli_read_pb(arena *a, const char *path, string_table *strings, literal *out) {
-  (void)a, (void)path, (void)strings, (void)out;
+status cli_read_pb(arena *a, const char *path, const shape *declared, string_table *strings, literal *out) {
+  (void)a, (void)path, (void)declared, (void)strings, (void)out;
   return status_error(STATUS_UNSUPPORTED, "this is no .npy file, and " NAME " reads no others");
 }
 
-status cli_format_pb(arena *a, const char *name, const literal *l, string_table *strings, uint8_t **bytes,
+status cli_format_pb(arena *a, const model_value *v, const literal *l, string_table *strings, uint8_t **bytes,
                      size_t *size) {
-  (void)a, (void)name, (void)l, (void)strings, (void)bytes, (void)size;
+  (void)a, (void)v, (void)l, (void)strings, (void)bytes, (void)size;
   return status_error(STATUS_UNSUPPORTED, NAME " writes .npy files only");
 }
 
@@ -88,14 +88,14 @@ static void print_arrays(const char *prefix, const model_value *values, uint32_t
                          const string_table *strings) {
   for (uint32_t k = 0; k < n; k++) {
     fputs(prefix, stdout);
-    cli_print_tensor(stdout, values[k].name, &arrays[k], strings);
+    cli_print_value(stdout, values[k].name, &arrays[k], strings);
   }
 }
 
 static status write_outputs(const cli_args *args, arena *a, const compiler_model *source, const literal *outputs,
                             string_table *strings) {
   for (uint32_t k = 0; args->output_dir && k < source->n_outputs; k++) {
-    TRY(cli_write_tensor(a, args->output_dir, "npy", source->outputs[k].name, k, &outputs[k], strings));
+    TRY(cli_write_value(a, args->output_dir, "npy", &source->outputs[k], k, &outputs[k], strings));
   }
   return NULL;
 }

@@ -5,7 +5,7 @@
 
 #include "runtime/program/strings.h"
 
-static const char magic[] = "onnx-xla source 2";
+static const char magic[] = "onnx-xla source 3";
 
 void model_description_put_shape(rt_writer *w, const shape *s) {
   rt_put_i64(w, s->kind);
@@ -18,6 +18,7 @@ static void put_values(rt_writer *w, uint32_t n, const model_value *v) {
   for (uint32_t k = 0; k < n; k++) {
     rt_put_text(w, v[k].name);
     model_description_put_shape(w, &v[k].shape);
+    rt_put_i64(w, v[k].element);
     for (int d = 0; d < v[k].shape.rank; d++) {
       rt_put_i64(w, v[k].dim_names[d] != NULL);
       rt_put_text(w, v[k].dim_names[d]);
@@ -66,6 +67,7 @@ static model_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
     const int64_t *dims = rt_get_i64s(r, a, &rank);
     r->bad |= rank > SHAPE_MAX_RANK;
     v[k].shape.rank = (uint8_t)(r->bad ? 0 : rank);
+    v[k].element = (shape_kind)rt_get_in(r, 0, SHAPE_UNRANKED);
     for (int d = 0; d < v[k].shape.rank; d++) {
       v[k].shape.dims[d] = dims[d];
       bool named = rt_get_i64(r) != 0;

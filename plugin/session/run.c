@@ -46,6 +46,8 @@ static status check_given(const session_output *o, const char *name) {
 /* Copies an output from o->own, the session's memory, in which it was computed, to o->given, the caller's memory, if
  * there is any. */
 static status deliver(session_output *o, const char *name) {
+  CHECK_THAT(!o->given || o->shape.kind == SHAPE_ARRAY, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "output '%s' is %s, which cannot be written to memory of the caller", name, SHAPE_STR(NULL, &o->shape));
   TRY(check_given(o, name));
   if (o->given && o->given_bytes) {
     memcpy(o->given, o->own, o->given_bytes);

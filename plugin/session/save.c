@@ -144,9 +144,13 @@ static status check_ranges(const session *s, const rt_program *p, arena *a) {
   return session_check_pins(s, "object", 1, &p);
 }
 
-/* Fails if one of the values holds strings: objects do not have the table that gives them numbers. */
-static status check_no_strings(const char *what, uint32_t n, const model_value *values) {
+/* Fails if one of the values holds strings, since objects do not have the table that gives them numbers, or if it is no
+ * array. */
+static status check_values(const char *what, uint32_t n, const model_value *values) {
   for (uint32_t k = 0; k < n; k++) {
+    CHECK_THAT(shape_is_array(&values[k].shape), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+               "%s '%s' is %s, which object files do not have: compile a .oxla file", what, values[k].name,
+               SHAPE_STR(NULL, &values[k].shape));
     CHECK_THAT(values[k].shape.type != DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
                "%s '%s' holds strings, which object files do not have: compile a .oxla file", what, values[k].name);
   }
@@ -156,8 +160,8 @@ static status check_no_strings(const char *what, uint32_t n, const model_value *
 static status write_guarded(void *data) {
   const object_call *c = data;
   const compiler_model *source = c->s->source;
-  TRY(check_no_strings("input", source->n_inputs, source->inputs));
-  TRY(check_no_strings("output", source->n_outputs, source->outputs));
+  TRY(check_values("input", source->n_inputs, source->inputs));
+  TRY(check_values("output", source->n_outputs, source->outputs));
   TRY(session_need_model(c->s));
   TRY(c->compiler->write_object(c->s->source, c->request, c->options, c->a, c->out, c->report));
   return check_ranges(c->s, c->out->program, c->a);

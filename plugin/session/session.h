@@ -128,7 +128,8 @@ const char *session_chosen_backend(const session *s);
 uint32_t session_threads(const session *s);
 
 /* The shapes and values of a run's inputs, in the order of the model's inputs.  An entry or a whole list is NULL if it
- * is not known.  An input with a value must have a shape. */
+ * is not known.  An input with a value must have a shape.  If the shape is a sequence, the value is a literal_list; for
+ * an optional without an element there is none. */
 typedef struct session_inputs {
   const shape *const *shapes;
   const void *const *values;
@@ -198,8 +199,8 @@ STATUS_MUST_USE status session_check(session *s, const session_inputs *inputs);
  * which it is bound.  If these change, the caller must call session_compile again. */
 bool session_program_needs_contents(const session_program *c);
 
-/* Where an output is written, and its shape and data in the last run.  A struct of zeros is valid: the output is then
- * written to memory that the session allocates (`own`), on the host. */
+/* Where an output is written, and its shape and data in the last run: the data of a literal (literal_list.h).  A struct
+ * of zeros is valid: the output is then written to memory that the session allocates (`own`), on the host. */
 typedef struct session_output {
   shape shape;
   void *data;  /* either `given` or `own`; NULL if session_keeps_output returns true */

@@ -30,7 +30,7 @@ static status unroll(onnx_loop *l, hlo_value *results) {
       TRY(onnx_loop_check_state_type(n, k, hlo_shape(inputs[2 + k]), hlo_shape(roots[1 + k])));
     }
     for (uint32_t k = 0; k < n_roots; k++) {
-      CHECK_THAT(k <= l->n_states || !onnx_is_sequence(roots[k]), STATUS_INVALID_MODEL,
+      CHECK_THAT(k <= l->n_states || onnx_is_array(roots[k]), STATUS_INVALID_MODEL,
                  "scan output %u is a sequence; a tensor is needed", k - 1 - l->n_states);
       CHECK_THAT(!onnx_require_sizes(n->scope->importer, roots[k]), STATUS_UNSUPPORTED,
                  "the size of output %u of body depends on data", k);

@@ -51,7 +51,7 @@ status onnx_loop_import_body(onnx_loop *l) {
     shapes[at++] = shape_scalar(DTYPE_PRED);
   }
   for (uint32_t k = 0; k < l->n_states; k++) {
-    CHECK_THAT(!onnx_is_sequence(l->states[k]), STATUS_UNSUPPORTED,
+    CHECK_THAT(onnx_is_array(l->states[k]), STATUS_UNSUPPORTED,
                "state %u is a sequence, and the number of steps is not known or too large to unroll the loop", k);
     shapes[at++] = *hlo_shape(l->states[k]);
   }
@@ -95,9 +95,8 @@ status onnx_loop_check_condition(const onnx_node *n, const shape *c) {
 }
 
 status onnx_loop_check_state_type(const onnx_node *n, uint32_t k, const shape *before, const shape *after) {
-  CHECK_THAT(before->type == after->type && before->kind == after->kind, STATUS_INVALID_MODEL,
-             "state %u is %s before a step but %s after it", k, SHAPE_STR(onnx_dims(n), before),
-             SHAPE_STR(onnx_dims(n), after));
+  CHECK_THAT(onnx_may_become(before, after), STATUS_INVALID_MODEL, "state %u is %s before a step but %s after it", k,
+             SHAPE_STR(onnx_dims(n), before), SHAPE_STR(onnx_dims(n), after));
   return NULL;
 }
 

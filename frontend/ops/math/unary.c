@@ -1,4 +1,4 @@
-/* unary.c - operators of one operand that are one HLO operation; also Erf, Identity, OptionalHasElement, Reciprocal,
+/* unary.c - operators of one operand that are one HLO operation; also Erf, Identity, Reciprocal,
  * IsNaN and IsInf. */
 #include <string.h>
 
@@ -35,13 +35,6 @@ status onnx_import_erf(onnx_node *n) {
 
 status onnx_import_identity(onnx_node *n) {
   n->out[0] = n->in[0];
-  return NULL;
-}
-
-/* Optionals are not supported, so the input is a tensor, which counts as an optional with an element, or it is absent.
- */
-status onnx_import_optional_has_element(onnx_node *n) {
-  n->out[0] = hlo_scalar(n->b, DTYPE_PRED, onnx_has_in(n, 0));
   return NULL;
 }
 

@@ -165,6 +165,21 @@ def check_sizes_of_data(folder, data):
         same(alone.run(None, feeds), ours.run(None, feeds))
 
 
+def check_sequences(folder, data):
+    """Sequences and optionals stay ONNX Runtime's where they cross a border; the nodes before and behind them are taken."""
+    seq = helper.make_tensor_sequence_value_info("t", FLOAT, None)
+    nodes = [helper.make_node("MatMul", ["x", "w"], ["p"]), helper.make_node("SplitToSequence", ["p"], ["s"], axis=0, keepdims=0),
+             helper.make_node("SequenceAt", ["s", "one"], ["a"]), helper.make_node("MatMul", ["a", "w"], ["y"]),
+             helper.make_node("SequenceInsert", ["s", "y"], ["t"]), helper.make_node("SequenceLength", ["t"], ["n"])]
+    weights = [("w", rng.standard_normal((8, 8), np.float32)), ("one", np.array(1))]
+    feeds = {"x": rng.standard_normal((4, 8), np.float32)}
+    for outputs in ([info("y", [8])], [seq, info("n", [], INT64)], [seq, info("y", [8])]):
+        m = model(nodes, [info("x", [4, 8])], outputs, weights)
+        want, got = (session(m, provider=p, options={"claim": "all"}).run(None, feeds) for p in (False, True))
+        for w, g in zip(want, got):
+            same(w if isinstance(w, list) else [w], g if isinstance(g, list) else [g])
+
+
 # --- options ---
 
 def refused(m, **options):

@@ -38,6 +38,7 @@ man3_pages = \
 	doc/oxla_free_output.3 \
 	doc/oxla_get_element.3 \
 	doc/oxla_get_elements.3 \
+	doc/oxla_get_map.3 \
 	doc/oxla_get_output.3 \
 	doc/oxla_get_output_at.3 \
 	doc/oxla_gpu.3 \
@@ -83,6 +84,7 @@ man3_pages = \
 	doc/oxla_set_input.3 \
 	doc/oxla_set_input_at.3 \
 	doc/oxla_set_input_dlpack.3 \
+	doc/oxla_set_map.3 \
 	doc/oxla_set_max_seconds.3 \
 	doc/oxla_set_output.3 \
 	doc/oxla_set_output_at.3 \

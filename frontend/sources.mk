@@ -93,6 +93,7 @@ frontend_sources = \
 	frontend/ops/ml/forest_votes.c \
 	frontend/ops/ml/forest_walk.c \
 	frontend/ops/ml/linear.c \
+	frontend/ops/ml/maps.c \
 	frontend/ops/ml/preprocess.c \
 	frontend/ops/ml/scores.c \
 	frontend/ops/ml/svm.c \

@@ -36,6 +36,7 @@ plugin_compiler_sources = \
 	plugin/compiler/compile.c \
 	plugin/compiler/compiler.c \
 	plugin/compiler/explain.c \
+	plugin/compiler/host/maps.c \
 	plugin/compiler/import.c \
 	plugin/compiler/interpreter.c \
 	plugin/compiler/object.c \

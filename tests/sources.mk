@@ -539,6 +539,7 @@ tests_files = \
 	tests/contrib/images.py \
 	tests/contrib/machine_learning.py \
 	tests/contrib/make_cases.py \
+	tests/contrib/maps.py \
 	tests/contrib/optimised_models.py \
 	tests/contrib/products.py \
 	tests/contrib/quantised.py \

@@ -189,7 +189,7 @@ static status find_inputs(onnx_scope *s, const Onnx__NodeProto *node, hlo_value 
   return NULL;
 }
 
-/* If the node reads a sequence that an earlier segment computed, notes that the node must be
+/* If the node reads a sequence or a map that an earlier segment computed, notes that the node must be
  * host-interpreted, and returns an error, so that the node is not imported. */
 static status leave_sequences(onnx_scope *s, const Onnx__NodeProto *node) {
   if (onnx_reads_sequences(s, node)) {
@@ -204,7 +204,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   const onnx_op_row *row;
   TRY(find_row(s, node, &row));
   TRY(check_arity(node, row));
-  if (row->host == onnx_host_for_sequences) {
+  if (row->host == onnx_host_for_sequences || row->host == onnx_host_always) {
     TRY(leave_sequences(s, node));
   }
   hlo_value *in = value_list(a, node->n_input, row->max_inputs);

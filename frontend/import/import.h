@@ -96,14 +96,16 @@ STATUS_MUST_USE status onnx_frame_main(arena *a, const onnx_model *m, const onnx
 
 /* Returns the declared element type and dimensions of an input or output of the graph.  Dimensions without a value
  * become symbolic dimensions in `dims`, with a new name if the model does not name them.  The shape's kind is
- * SHAPE_UNRANKED if the model declares no rank.  For a sequence of tensors, and for an optional tensor or sequence of
- * tensors, it is SHAPE_SEQUENCE or SHAPE_OPTIONAL, with the element type of the tensors and no dimensions. */
+ * SHAPE_UNRANKED if the model declares no rank.  For a sequence, an optional or a map, it is SHAPE_SEQUENCE,
+ * SHAPE_OPTIONAL or SHAPE_MAP, with the element type of the tensors in it and no dimensions. */
 STATUS_MUST_USE status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *out);
 /* Does the same for a type; `name` is what messages call the value. */
 STATUS_MUST_USE status onnx_type_shape(dim_table *dims, const char *name, const Onnx__TypeProto *type, shape *out);
-/* Returns true if values of the type are sequences or optionals. */
+/* Returns true if values of the type are sequences, maps or optionals. */
 bool onnx_is_list_type(const Onnx__TypeProto *type);
-/* Returns the kind of the element of an optional: SHAPE_ARRAY or SHAPE_SEQUENCE. */
+/* Returns the kind of the elements of a sequence or an optional, or of the values of a map; otherwise SHAPE_ARRAY. */
 shape_kind onnx_element_kind(const Onnx__TypeProto *type);
+/* Returns the type of the keys of a map, or of the maps in a sequence; otherwise DTYPE_INVALID. */
+dtype onnx_key_type(const Onnx__TypeProto *type);
 
 #endif

@@ -10,45 +10,68 @@
 
 /* --- declared types --- */
 
-/* Returns the type of the element of a sequence or an optional; NULL if it is another type, or says nothing of its
- * element. */
+/* Returns the type of the elements of a sequence, of an optional, or of the values of a map; NULL if it is another
+ * type, or does not say. */
 static const Onnx__TypeProto *element_type(const Onnx__TypeProto *type) {
   switch (type->value_case) {
     case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE: return type->sequence_type->elem_type;
     case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE: return type->optional_type->elem_type;
+    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE: return type->map_type->value_type;
     default: return NULL;
   }
 }
 
-bool onnx_is_list_type(const Onnx__TypeProto *type) {
-  return type->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ||
-         type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE;
+static shape_kind kind_of(const Onnx__TypeProto *type) {
+  switch (type->value_case) {
+    case ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE: return SHAPE_SEQUENCE;
+    case ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE: return SHAPE_OPTIONAL;
+    case ONNX__TYPE_PROTO__VALUE_MAP_TYPE: return SHAPE_MAP;
+    default: return SHAPE_ARRAY;
+  }
 }
 
-static bool is_tensor(const Onnx__TypeProto *type) {
-  return type && type->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE;
-}
+bool onnx_is_list_type(const Onnx__TypeProto *type) { return kind_of(type) != SHAPE_ARRAY; }
 
 shape_kind onnx_element_kind(const Onnx__TypeProto *type) {
   const Onnx__TypeProto *element = element_type(type);
-  return element && element->value_case == ONNX__TYPE_PROTO__VALUE_SEQUENCE_TYPE ? SHAPE_SEQUENCE : SHAPE_ARRAY;
+  return element ? kind_of(element) : SHAPE_ARRAY;
 }
 
-/* Reads the type of a sequence of tensors, an optional tensor, or an optional sequence of tensors. */
-static status list_shape(const char *name, const Onnx__TypeProto *type, shape *out) {
-  const Onnx__TypeProto *element = element_type(type);
-  bool optional = type->value_case == ONNX__TYPE_PROTO__VALUE_OPTIONAL_TYPE;
-  if (optional && element && onnx_element_kind(type) == SHAPE_SEQUENCE) {
-    element = element_type(element);
+dtype onnx_key_type(const Onnx__TypeProto *type) {
+  while (type && kind_of(type) != SHAPE_MAP) {
+    type = element_type(type);
   }
-  CHECK_THAT(is_tensor(element), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
-             "'%s' is not a tensor, a sequence of tensors or an optional of these; other types are not supported yet",
+  return type ? dtype_from_onnx(type->map_type->key_type) : DTYPE_INVALID;
+}
+
+/* Returns true for the types that are supported: sequences, maps and optionals of tensors, sequences of maps, and
+ * optional sequences of tensors. */
+static bool is_supported(const Onnx__TypeProto *type) {
+  const Onnx__TypeProto *element = element_type(type);
+  shape_kind kind = kind_of(type), inner = onnx_element_kind(type);
+  bool nested = (kind == SHAPE_SEQUENCE && inner == SHAPE_MAP) || (kind == SHAPE_OPTIONAL && inner == SHAPE_SEQUENCE);
+  element = element && nested ? element_type(element) : element;
+  return element && element->value_case == ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE && (nested || inner == SHAPE_ARRAY);
+}
+
+static status list_shape(const char *name, const Onnx__TypeProto *type, shape *out) {
+  CHECK_THAT(is_supported(type), STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' is of a type that is not supported: tensors, sequences, maps and optionals of tensors, sequences of "
+             "maps, and optional sequences of tensors are",
              name);
-  dtype t = dtype_from_onnx(element->tensor_type->elem_type);
+  dtype key = onnx_key_type(type);
+  bool has_keys = kind_of(type) == SHAPE_MAP || onnx_element_kind(type) == SHAPE_MAP;
+  CHECK_THAT(!has_keys || key == DTYPE_S64 || key == DTYPE_STR, STATUS_UNSUPPORTED | STATUS_ABOUT_TYPE,
+             "'%s' is a map whose keys are %s; int64 and strings are supported", name, dtype_name(key));
+  const Onnx__TypeProto *tensor = type;
+  while (kind_of(tensor) != SHAPE_ARRAY) {
+    tensor = element_type(tensor);
+  }
+  dtype t = dtype_from_onnx(tensor->tensor_type->elem_type);
   CHECK_THAT(t != DTYPE_INVALID, STATUS_INVALID_MODEL, "'%s' has the unknown element type %d", name,
-             (int)element->tensor_type->elem_type);
+             (int)tensor->tensor_type->elem_type);
   *out = shape_scalar(t);
-  out->kind = optional ? SHAPE_OPTIONAL : SHAPE_SEQUENCE;
+  out->kind = (uint8_t)kind_of(type);
   return NULL;
 }
 
@@ -58,7 +81,7 @@ status onnx_value_shape(dim_table *dims, const Onnx__ValueInfoProto *v, shape *o
 }
 
 status onnx_type_shape(dim_table *dims, const char *name, const Onnx__TypeProto *type, shape *out) {
-  if (!is_tensor(type)) {
+  if (type->value_case != ONNX__TYPE_PROTO__VALUE_TENSOR_TYPE) {
     return list_shape(name, type, out);
   }
   const Onnx__TypeProto__Tensor *t = type->tensor_type;
@@ -250,7 +273,8 @@ static status given_shape(bindings *b, const Onnx__ValueInfoProto *input, shape 
 
 /* Returns true if the input becomes an array of the frame.  An input with an initializer does not, since the
  * initializer is looked up when a node reads it.  If findings are listed, an input without a given shape does not
- * either, since it then counts as missing.  Sequences and optionals have no arrays: what reads them waits for a run. */
+ * either, since it then counts as missing.  Sequences, maps and optionals have no arrays: what reads them waits for a
+ * run. */
 static bool has_array(const onnx_model *m, const onnx_import_options *o, const Onnx__ValueInfoProto *v) {
   return !onnx_model_has_initializer(m, v->name) && (!o->findings || given_input(o, v->name)) &&
          !(v->type && onnx_is_list_type(v->type));

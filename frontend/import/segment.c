@@ -92,7 +92,13 @@ static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, 
   return is_open ? add_sizes(im, b, name, array) : add_constant(im, b, name, array);
 }
 
-static hlo_value add_sequence(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
+/* Adds a sequence, or an optional without an element.  Maps are read by host-interpreted nodes only. */
+static hlo_value add_list(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
+  bool map = sequence->value.shape.kind == SHAPE_MAP || (sequence->n && sequence->elements[0]->elements);
+  if (map) {
+    hlo_fail(b, status_error(STATUS_INVALID_MODEL, "'%s' is a map or a sequence of maps", name));
+    return (hlo_value){0};
+  }
   onnx_array_uses *all = &im->segment->sequences;
   hlo_value *elements = ARENA_NEW_N(im->arena, hlo_value, sequence->n);
   *ARENA_PUSH(im->arena, all->items, all->n, all->cap) = (onnx_array_use){name, sequence, 0};
@@ -114,7 +120,7 @@ static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
     return true;
   }
   if (array && array->elements) {
-    *out = add_sequence(im, s->b, name, array);
+    *out = add_list(im, s->b, name, array);
   } else if (array) {
     *out = add_array(im, s->b, name, array);
   } else if (initializer) {
@@ -431,8 +437,8 @@ static status set_roots(onnx_scope *s, bool signature, const str_map *contents) 
 
 /* Adds a parameter for each input of the graph that is an array of the frame, in order, so that the module's parameters
  * are the model's inputs.  After them come the parameters that tell the values of elements of inputs (onnx_told_shape).
- * Nodes that read an input without an array, whose shape was not given or which is a sequence or an optional, are
- * deferred. */
+ * Nodes that read an input without an array, whose shape was not given or which is a sequence, a map or an optional,
+ * are deferred. */
 static void add_signature(onnx_scope *s) {
   onnx_importer *im = s->importer;
   const Onnx__GraphProto *g = im->frame->graph;
@@ -444,7 +450,7 @@ static void add_signature(onnx_scope *s) {
       *str_map_put(&im->deferred, name) = im;
     }
     if (!array && list) {
-      note_deferred(im, arena_printf(im->arena, "input '%s' is a sequence or an optional", name));
+      note_deferred(im, arena_printf(im->arena, "input '%s' is a sequence, a map or an optional", name));
       im->segment->reason = im->segment->reason ? im->segment->reason : im->segment->deferred;
     }
     if (array) {

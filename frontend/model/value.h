@@ -1,4 +1,4 @@
-/* value.h - converts sequences of tensors and optionals in .pb files (SequenceProto, OptionalProto) to literals
+/* value.h - converts sequences, maps and optionals in .pb files (SequenceProto, MapProto, OptionalProto) to literals
  * (literal_list.h) and back. */
 #ifndef FRONTEND_MODEL_VALUE_H
 #define FRONTEND_MODEL_VALUE_H
@@ -6,10 +6,10 @@
 #include "base/tensor/literal_list.h"
 #include "base/tensor/string_table.h"
 
-/* Reads a .pb file.  The kind of `declared` says which message it has: a TensorProto, SequenceProto or OptionalProto.
- * Its type is the one of a sequence without elements, and of an optional without one.  *name is the value's name, which
- * may be "".  Strings are added to the table, which is NULL if they are to be refused.  Errors are those of
- * onnx_tensor_read_pb. */
+/* Reads a .pb file.  The kind of `declared` says which message it has: a TensorProto, SequenceProto, MapProto or
+ * OptionalProto. Its type is the one of a sequence without elements, and of an optional without one.  *name is the
+ * value's name, which may be "".  Strings are added to the table, which is NULL if they are to be refused.  Errors are
+ * those of onnx_tensor_read_pb. */
 STATUS_MUST_USE status onnx_value_read_pb(arena *a, const char *path, const shape *declared, string_table *strings,
                                           const char **name, literal *out);
 /* Does the same with bytes in memory, which must live as long as the literal.  Messages start with `what`. */

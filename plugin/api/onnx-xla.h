@@ -139,7 +139,9 @@ typedef struct oxla_tensor {
 typedef enum oxla_kind {
   OXLA_TENSOR = 0,
   OXLA_SEQUENCE = 1, /* a list of tensors of one element type, and of any shapes */
-  OXLA_OPTIONAL = 2  /* declared: a tensor, a sequence or nothing; as the value of an output: nothing */
+  OXLA_OPTIONAL = 2, /* declared: a tensor, a sequence or nothing; as the value of an output: nothing */
+  OXLA_MAP = 3,      /* a tensor for each key; in this interface one array of keys and one of as many values */
+  OXLA_MAPS = 4      /* a sequence of maps */
 } oxla_kind;
 
 /* The types of devices, with DLPack's numbers. */
@@ -261,15 +263,13 @@ typedef struct oxla_options {
   int deterministic;
   /* If not 0, all constants of a .oxla file, and of programs in the cache, are read and compared with their checksums
    * when they are opened.  Damage is OXLA_INVALID_FILE; a damaged program in the cache is compiled again.  By default
-   * constants of a .oxla file are not read before they are used, and those in the cache are compared once after each
-   * start of the system. */
+   * constants of a .oxla file are not read before they are used, and those in the cache are compared once a boot. */
   int verify;
   /* If not 0, an index out of range (in Gather and similar operators) and an integer division by 0 give an arbitrary
    * number; if 0, the execution fails with OXLA_INVALID_ARGUMENT and a message that names node and value. */
   int unchecked;
   /* If not 0, each step of a run is checked for accesses to memory that is not its own, and each result for bytes that
-   * were never written; OXLA_INTERNAL names the step.  Runs take a few times as long, and while a step runs, a handler
-   * for SIGSEGV is installed. */
+   * were never written; OXLA_INTERNAL names the step.  Runs take longer, and install a handler for SIGSEGV. */
   int check_memory;
   /* Says when a program for one set of sizes is compiled and tuned (`tune`).  "auto" (default): in the background, with
    * low priority and while no execution is in progress.  The first execution does not wait for it.  If the model leaves
@@ -328,12 +328,10 @@ void oxla_model_destroy(oxla_model *model);
  * made.  The text is valid until oxla_model_destroy.  Returns "" for NULL. */
 const char *oxla_model_backend(const oxla_model *model);
 
-/* Return the number of inputs that must be given, and of outputs; 0 for NULL.  Indices count from 0, in the order of
- * the graph. */
+/* Return the number of inputs that must be given, and of outputs, in the graph's order; 0 for NULL. */
 size_t oxla_input_count(const oxla_model *model);
 size_t oxla_output_count(const oxla_model *model);
-/* Return the name of an input or output, or NULL if there is none of that index.  The text is valid until
- * oxla_model_destroy. */
+/* Return the name of an input or output, which is valid until oxla_model_destroy; NULL if there is none. */
 const char *oxla_input_name(const oxla_model *model, size_t index);
 const char *oxla_output_name(const oxla_model *model, size_t index);
 /* Returns the declared type and dims of an input; a dimension without a fixed size is -1.  data and bytes are 0. */
@@ -348,11 +346,9 @@ oxla_kind oxla_output_kind(const oxla_model *model, size_t index);
 /* Returns the name of dimension `dim`, counted from 0, of an input.  Returns NULL if the dimension has a fixed size or
  * no name, or does not exist.  The text is valid until oxla_model_destroy. */
 const char *oxla_input_dim_name(const oxla_model *model, size_t index, int dim);
-/* Returns the number of initializers of the model's graph, including the constants of the options; 0 for a .oxla file.
- */
+/* Returns the number of initializers of the model's graph, with the constants of the options; 0 for a .oxla file. */
 size_t oxla_initializer_count(const oxla_model *model);
-/* Returns the value that the model's metadata_props have for `key`, or NULL if they have none.  The text is valid until
- * oxla_model_destroy. */
+/* Returns the value of `key` in the model's metadata_props, which is valid until oxla_model_destroy, or NULL. */
 const char *oxla_metadata(const oxla_model *model, const char *key);
 
 /* Waits like oxla_await_tuned, and writes a .oxla file with all programs of this model that are kept in memory.  The
@@ -409,6 +405,9 @@ oxla_error *oxla_set_input_at(oxla_run *run, size_t index, oxla_type type, int r
 oxla_error *oxla_set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements);
 /* Sets an input that is an optional to nothing.  oxla_set_input or oxla_set_sequence gives it an element. */
 oxla_error *oxla_set_absent(oxla_run *run, const char *name);
+/* Sets an input that is a map to its keys, which are OXLA_INT64 or OXLA_STRING, and to as many values, of rank 1 both.
+ */
+oxla_error *oxla_set_map(oxla_run *run, const char *name, const oxla_tensor *keys, const oxla_tensor *values);
 /* Makes the input of a carried output shorter: the next execution sees only the input's first `length` elements along
  * the dimension in which it grows (oxla_carried.axis).  The input's value must have been computed by an execution, and
  * must be at least that long. */
@@ -424,8 +423,7 @@ oxla_error *oxla_string_number(oxla_run *run, const char *bytes, size_t n, uint6
 const char *oxla_string_bytes(const oxla_run *run, uint64_t number, size_t *n);
 /* Forgets the strings that are not the model's, and their numbers: for a run that gets new ones for ever. */
 void oxla_forget_strings(oxla_run *run);
-/* Copies the data of all inputs that are set and in host memory into memory of the run, so that the caller may reuse
- * its own. */
+/* Copies the data of all inputs that are set and in host memory into the run, so that the caller may reuse its own. */
 oxla_error *oxla_keep_inputs(oxla_run *run);
 /* From the next execution on, an output is written to `data`, memory of the caller, and not to memory of the run.  The
  * memory is borrowed until the output is set anew or the run is destroyed.  `bytes` must be exactly the size of the
@@ -470,10 +468,12 @@ void oxla_cancel(oxla_run *run, int on);
 oxla_error *oxla_get_output(const oxla_run *run, const char *name, oxla_tensor *out);
 oxla_error *oxla_get_output_at(const oxla_run *run, size_t index, oxla_tensor *out);
 /* Sets *kind to the kind of the value that the last execution computed for an output, and *n to the number of tensors
- * that it has: 1 for a tensor, which oxla_get_output returns, and 0 for an optional without an element. */
+ * or maps that it has: 1 for a tensor, which oxla_get_output returns, 0 for an optional without an element. */
 oxla_error *oxla_get_elements(const oxla_run *run, const char *name, oxla_kind *kind, size_t *n);
 /* Returns tensor `index` of an output that is a sequence.  The data is borrowed as that of oxla_get_output. */
 oxla_error *oxla_get_element(const oxla_run *run, const char *name, size_t index, oxla_tensor *out);
+/* Returns the keys and the values of an output that is a map, or of map `index` of one that is a sequence of maps. */
+oxla_error *oxla_get_map(const oxla_run *run, const char *name, size_t index, oxla_tensor *keys, oxla_tensor *values);
 /* Makes the caller the owner of the data of an output that oxla_get_output returned.  The data is valid until
  * oxla_free_output or until the model is destroyed.  The run's next execution uses other memory.  The error is
  * OXLA_INVALID_ARGUMENT if the data is not in memory of the run, but in the caller's (oxla_set_output). */

@@ -116,9 +116,7 @@ static status check_index(size_t index, uint32_t n, const char *what) {
 /* Checks type, kind and rank against the declaration.  Compiling checks the dims, including symbolic dimensions that
  * must have the same size in several places. */
 static status check_input(const model_value *v, const shape *s) {
-  bool optional = v->shape.kind == SHAPE_OPTIONAL && (s->kind == SHAPE_OPTIONAL || s->kind == v->element);
-  bool array = s->kind == SHAPE_ARRAY && shape_is_array(&v->shape);
-  CHECK_THAT(optional || array || s->kind == v->shape.kind, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
+  CHECK_THAT(model_value_takes(v, s), STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model needs %s", v->name, SHAPE_STR(NULL, s), SHAPE_STR(NULL, &v->shape));
   CHECK_THAT(s->type == v->shape.type, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
              "input '%s' is %s; the model needs %s", v->name, dtype_name((dtype)s->type),

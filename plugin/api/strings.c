@@ -12,7 +12,7 @@ static status create_table(void *data) {
 static bool holds_strings(uint32_t n, const model_value *values) {
   bool found = false;
   for (uint32_t k = 0; k < n; k++) {
-    found |= values[k].shape.type == DTYPE_STR;
+    found |= values[k].shape.type == DTYPE_STR || values[k].key == DTYPE_STR;
   }
   return found;
 }

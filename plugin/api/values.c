@@ -1,12 +1,13 @@
-/* values.c - sequences and optionals as inputs and outputs. */
+/* values.c - sequences, maps and optionals as inputs and outputs. */
 #include <stdlib.h>
 
 #include "plugin/api/internal.h"
 
 static oxla_kind kind_of(const model_value *v) {
   switch (v ? v->shape.kind : SHAPE_ARRAY) {
-    case SHAPE_SEQUENCE: return OXLA_SEQUENCE;
+    case SHAPE_SEQUENCE: return v->element == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
     case SHAPE_OPTIONAL: return OXLA_OPTIONAL;
+    case SHAPE_MAP: return OXLA_MAP;
     default: return OXLA_TENSOR;
   }
 }
@@ -28,53 +29,75 @@ void api_drop_list(oxla_run *run, size_t input) {
   run->lists[input] = (literal_list){0};
 }
 
-/* Makes the list of a sequence's elements, whose data stays the caller's; *out is NULL after a failure. */
-static status make_items(const model_value *v, oxla_type type, size_t n, const oxla_tensor *elements, literal **out) {
-  *out = calloc(n + 1, sizeof **out);
-  CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
-  status failed = NULL;
-  for (size_t k = 0; !failed && k < n; k++) {
-    const oxla_tensor *e = &elements[k];
-    literal *l = &(*out)[k];
-    failed = api_shape(v->name, e->type, e->rank, e->dims, &l->shape);
-    l->data = e->data;
-    if (!failed && e->type != type) {
-      failed = status_error(STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "tensor %zu is %s, not of the type %d", k,
-                            SHAPE_STR(NULL, &l->shape), (int)type);
-    }
-    if (!failed && !e->data && shape_elements(&l->shape)) {
-      failed = status_error(STATUS_INVALID_ARGUMENT, "tensor %zu has no data", k);
-    }
-  }
-  if (failed) {
-    free(*out);
-    *out = NULL;
-  }
-  return status_prefix(failed, "input '%s'", v->name);
+static status read_tensor(const char *name, const oxla_tensor *t, literal *out) {
+  TRY(api_shape(name, t->type, t->rank, t->dims, &out->shape));
+  out->data = t->data;
+  CHECK_THAT(t->data || shape_elements(&out->shape) == 0, STATUS_INVALID_ARGUMENT, "it has no data");
+  return NULL;
 }
 
-static status set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements) {
+/* Copies the list of a value's elements, whose data stays the caller's; *out is NULL after a failure. */
+static status copy_list(const char *name, size_t n, const oxla_tensor *const *elements, literal **out) {
+  CHECK_THAT(n <= UINT32_MAX, STATUS_RESOURCE, "a list of %zu tensors", n);
+  *out = calloc(n + 1, sizeof **out);
+  CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
+  for (size_t k = 0; k < n; k++) {
+    status failed = read_tensor(name, elements[k], &(*out)[k]);
+    if (failed) {
+      free(*out);
+      *out = NULL;
+      return status_prefix(failed, "tensor %zu", k);
+    }
+  }
+  return NULL;
+}
+
+/* Sets an input to a sequence or map of the tensors in `elements`. */
+static status set_list(oxla_run *run, const char *name, shape_kind kind, oxla_type type, size_t n,
+                       const oxla_tensor *const *elements) {
   uint32_t k;
-  literal *items;
+  literal *items = NULL;
+  shape s;
   TRY(api_find_input(run, name, &k));
   const model_value *v = &session_source(run->model->session)->inputs[k];
-  CHECK_THAT(n == 0 || elements, STATUS_INVALID_ARGUMENT, "input '%s': no list of tensors is given", name);
-  CHECK_THAT(n <= UINT32_MAX, STATUS_RESOURCE, "input '%s': a sequence of %zu tensors", name, n);
-  TRY(make_items(v, type, n, elements, &items));
-  shape s;
-  status failed = api_shape(name, type, 0, NULL, &s);
-  s.kind = SHAPE_SEQUENCE;
+  TRY(status_prefix(api_shape(name, type, 0, NULL, &s), "input"));
+  TRY(status_prefix(copy_list(name, n, elements, &items), "input '%s'", name));
+  s.kind = (uint8_t)kind;
+  const literal_list list = {(uint32_t)n, items};
+  const literal l = literal_make(s, &list);
+  status failed = status_prefix(literal_check_elements(&l, SHAPE_ARRAY, v->key), "input '%s'", name);
   failed = failed ? failed : api_put_input(run, k, &s, &run->lists[k], false);
   if (failed) {
     free(items);
     return failed;
   }
-  run->lists[k] = (literal_list){(uint32_t)n, items};
+  run->lists[k] = list;
   return NULL;
+}
+
+static status set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements) {
+  CHECK_THAT(n == 0 || elements, STATUS_INVALID_ARGUMENT, "no list of tensors is given");
+  const oxla_tensor **each = calloc(n + 1, sizeof *each);
+  CHECK_THAT(each, STATUS_RESOURCE, "out of memory");
+  for (size_t k = 0; k < n; k++) {
+    each[k] = &elements[k];
+  }
+  status failed = set_list(run, name, SHAPE_SEQUENCE, type, n, each);
+  free(each);
+  return failed;
 }
 
 oxla_error *oxla_set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements) {
   return api_error(set_sequence(run, name, type, n, elements));
+}
+
+static status set_map(oxla_run *run, const char *name, const oxla_tensor *keys, const oxla_tensor *values) {
+  CHECK_THAT(keys && values, STATUS_INVALID_ARGUMENT, "argument %s is NULL", keys ? "values" : "keys");
+  return set_list(run, name, SHAPE_MAP, values->type, 2, (const oxla_tensor *[]){keys, values});
+}
+
+oxla_error *oxla_set_map(oxla_run *run, const char *name, const oxla_tensor *keys, const oxla_tensor *values) {
+  return api_error(set_map(run, name, keys, values));
 }
 
 static status set_absent(oxla_run *run, const char *name) {
@@ -101,7 +124,11 @@ static status get_elements(const oxla_run *run, const char *name, oxla_kind *kin
   TRY(computed(run, name, &l));
   CHECK_THAT(kind && n, STATUS_INVALID_ARGUMENT, "argument %s is NULL", kind ? "n" : "kind");
   switch (l.shape.kind) {
-    case SHAPE_SEQUENCE: *kind = OXLA_SEQUENCE, *n = literal_elements(&l)->n; break;
+    case SHAPE_SEQUENCE:
+      *n = literal_elements(&l)->n;
+      *kind = *n && literal_elements(&l)->items[0].shape.kind == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
+      break;
+    case SHAPE_MAP: *kind = OXLA_MAP, *n = 1; break;
     case SHAPE_OPTIONAL: *kind = OXLA_OPTIONAL, *n = 0; break;
     default: *kind = OXLA_TENSOR, *n = 1;
   }
@@ -112,21 +139,49 @@ oxla_error *oxla_get_elements(const oxla_run *run, const char *name, oxla_kind *
   return api_error(get_elements(run, name, kind, n));
 }
 
-static status get_element(const oxla_run *run, const char *name, size_t index, oxla_tensor *out) {
+static void show_array(const literal *l, oxla_tensor *out) {
+  *out = api_tensor(&l->shape);
+  out->data = (void *)(uintptr_t)l->data;
+  out->bytes = (size_t)shape_bytes(&l->shape);
+}
+
+/* Returns element `index` of an output that is a sequence, or the output itself if it is a map and `index` is 0. */
+static status element_at(const oxla_run *run, const char *name, size_t index, shape_kind wanted, literal *out) {
   literal l;
   TRY(computed(run, name, &l));
+  bool is_sequence = l.shape.kind == SHAPE_SEQUENCE;
+  size_t n = is_sequence ? literal_elements(&l)->n : 1;
+  CHECK_THAT(is_sequence || (l.shape.kind == SHAPE_MAP && wanted == SHAPE_MAP),
+             STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "output '%s' is %s, which has no %s", name,
+             SHAPE_STR(NULL, &l.shape), wanted == SHAPE_MAP ? "maps" : "elements");
+  CHECK_THAT(index < n, STATUS_INVALID_ARGUMENT, "output '%s' has %zu elements, and no element %zu", name, n, index);
+  *out = is_sequence ? literal_elements(&l)->items[index] : l;
+  CHECK_THAT(out->shape.kind == wanted, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE, "element %zu of output '%s' is %s",
+             index, name, SHAPE_STR(NULL, &out->shape));
+  return NULL;
+}
+
+static status get_element(const oxla_run *run, const char *name, size_t index, oxla_tensor *out) {
+  literal l;
+  TRY(element_at(run, name, index, SHAPE_ARRAY, &l));
   CHECK_THAT(out, STATUS_INVALID_ARGUMENT, "argument out is NULL");
-  CHECK_THAT(l.shape.kind == SHAPE_SEQUENCE, STATUS_INVALID_ARGUMENT | STATUS_ABOUT_TYPE,
-             "output '%s' is %s, which is no sequence", name, SHAPE_STR(NULL, &l.shape));
-  CHECK_THAT(index < literal_elements(&l)->n, STATUS_INVALID_ARGUMENT, "output '%s' has %u tensors, and no tensor %zu",
-             name, literal_elements(&l)->n, index);
-  const literal *e = &literal_elements(&l)->items[index];
-  *out = api_tensor(&e->shape);
-  out->data = (void *)(uintptr_t)e->data;
-  out->bytes = (size_t)shape_bytes(&e->shape);
+  show_array(&l, out);
   return NULL;
 }
 
 oxla_error *oxla_get_element(const oxla_run *run, const char *name, size_t index, oxla_tensor *out) {
   return api_error(get_element(run, name, index, out));
+}
+
+static status get_map(const oxla_run *run, const char *name, size_t index, oxla_tensor *keys, oxla_tensor *values) {
+  literal l;
+  TRY(element_at(run, name, index, SHAPE_MAP, &l));
+  CHECK_THAT(keys && values, STATUS_INVALID_ARGUMENT, "argument %s is NULL", keys ? "values" : "keys");
+  show_array(&literal_elements(&l)->items[0], keys);
+  show_array(&literal_elements(&l)->items[1], values);
+  return NULL;
+}
+
+oxla_error *oxla_get_map(const oxla_run *run, const char *name, size_t index, oxla_tensor *keys, oxla_tensor *values) {
+  return api_error(get_map(run, name, index, keys, values));
 }

@@ -72,10 +72,10 @@ static const char *index_text(arena *a, const shape *s, int64_t k) {
 }
 
 static status compare_elements(arena *a, const literal_list *got, const literal_list *want, double rtol, double atol) {
-  CHECK_THAT(got->n == want->n, STATUS_INVALID_MODEL,
-             "is a sequence of %" PRIu32 " arrays, expected is one of %" PRIu32, got->n, want->n);
+  CHECK_THAT(got->n == want->n, STATUS_INVALID_MODEL, "has %" PRIu32 " elements, expected are %" PRIu32, got->n,
+             want->n);
   for (uint32_t k = 0; k < got->n; k++) {
-    TRY(status_prefix(cli_compare(a, &got->items[k], &want->items[k], rtol, atol), "array %" PRIu32, k));
+    TRY(status_prefix(cli_compare(a, &got->items[k], &want->items[k], rtol, atol), "element %" PRIu32, k));
   }
   return NULL;
 }
@@ -84,9 +84,7 @@ status cli_compare(arena *a, const literal *got, const literal *want, double rto
   CHECK_THAT(shape_equal(&got->shape, &want->shape), STATUS_INVALID_MODEL, "is %s, expected is %s",
              SHAPE_STR(NULL, &got->shape), SHAPE_STR(NULL, &want->shape));
   if (got->shape.kind != SHAPE_ARRAY) {
-    return got->shape.kind == SHAPE_SEQUENCE
-               ? compare_elements(a, literal_elements(got), literal_elements(want), rtol, atol)
-               : NULL;
+    return literal_is_list(got) ? compare_elements(a, literal_elements(got), literal_elements(want), rtol, atol) : NULL;
   }
   difference d = find_differences(got, want, rtol, atol);
   if (d.n == 0) {

@@ -144,8 +144,8 @@ static status shape_input(const session *s, const session_inputs *told, uint32_t
   shape_kind kind = (shape_kind)v->shape.kind;
   CHECK_THAT(kind != SHAPE_UNRANKED || told->shapes[k], STATUS_INVALID_ARGUMENT | STATUS_ABOUT_SHAPE,
              "the model does not give the rank of input '%s': give it with --input or --shape", v->name);
-  CHECK_THAT(kind != SHAPE_SEQUENCE || told->shapes[k], STATUS_INVALID_ARGUMENT,
-             "input '%s' is a sequence: give it with --input", v->name);
+  CHECK_THAT((kind != SHAPE_SEQUENCE && kind != SHAPE_MAP) || told->shapes[k], STATUS_INVALID_ARGUMENT,
+             "input '%s' is a %s: give it with --input", v->name, kind == SHAPE_MAP ? "map" : "sequence");
   *out = literal_make(told->values[k] ? *told->shapes[k] : session_input_shape(s, told, k), told->values[k]);
   return shape_check(&out->shape, v->name);
 }

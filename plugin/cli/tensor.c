@@ -19,6 +19,15 @@ static bool is_npy(const uint8_t *bytes, size_t size) {
   return size >= sizeof npy - 1 && memcmp(bytes, npy, sizeof npy - 1) == 0;
 }
 
+/* Makes a map of two arrays, the keys and the values. */
+static status wrap_map(arena *a, uint32_t n, const literal *items, literal *out) {
+  literal_list *list = ARENA_NEW(a, literal_list);
+  *list = (literal_list){n, items};
+  CHECK_THAT(n == 2, STATUS_INVALID_ARGUMENT, "%" PRIu32 " files for a map; the keys and the values are needed", n);
+  *out = literal_map(list);
+  return NULL;
+}
+
 static status wrap(arena *a, uint32_t n, const literal *items, literal *out) {
   literal_list *list = ARENA_NEW(a, literal_list);
   *list = (literal_list){n, items};
@@ -60,14 +69,14 @@ static status read_files(arena *a, const char *text, const model_value *v, strin
     TRY(read_file(a, path, &one, strings, &l));
     *ARENA_PUSH(a, items, n, cap) = l;
   }
-  return wrap(a, n, items, out);
+  return v->shape.kind == SHAPE_MAP ? wrap_map(a, n, items, out) : wrap(a, n, items, out);
 }
 
 status cli_read_value(arena *a, const char *text, const model_value *v, string_table *strings, literal *out) {
   if (shape_is_array(&v->shape)) {
     return read_file(a, text, v, strings, out);
   }
-  if (!*text) {
+  if (!*text && v->shape.kind != SHAPE_MAP) {
     dtype type = (dtype)v->shape.type;
     *out = v->shape.kind == SHAPE_OPTIONAL ? literal_absent(type) : literal_sequence(type, ARENA_NEW(a, literal_list));
     return NULL;
@@ -88,13 +97,14 @@ static status write_npy(arena *a, const char *path, const literal *l, string_tab
   return status_name_file(file_write(path, bytes, size), path);
 }
 
-static status write_npys(arena *a, const char *dir, uint32_t k, const literal *l, string_table *strings) {
+/* Writes the arrays of a value: STEM.npy, or STEM_0.npy, STEM_1.npy, ... of a sequence; of a map STEM_0.npy has the
+ * keys and STEM_1.npy the values. */
+static status write_npys(arena *a, const char *stem, const literal *l, string_table *strings) {
   if (l->shape.kind == SHAPE_ARRAY) {
-    return write_npy(a, arena_printf(a, "%s/output_%" PRIu32 ".npy", dir, k), l, strings);
+    return write_npy(a, arena_printf(a, "%s.npy", stem), l, strings);
   }
-  for (uint32_t i = 0; l->shape.kind == SHAPE_SEQUENCE && i < literal_elements(l)->n; i++) {
-    const char *path = arena_printf(a, "%s/output_%" PRIu32 "_%" PRIu32 ".npy", dir, k, i);
-    TRY(write_npy(a, path, &literal_elements(l)->items[i], strings));
+  for (uint32_t k = 0; literal_is_list(l) && k < literal_elements(l)->n; k++) {
+    TRY(write_npys(a, arena_printf(a, "%s_%" PRIu32, stem, k), &literal_elements(l)->items[k], strings));
   }
   return NULL;
 }
@@ -104,11 +114,12 @@ status cli_write_value(arena *a, const char *dir, const char *format, const mode
   uint8_t *bytes;
   size_t size;
   TRY(make_folder(dir));
+  const char *stem = arena_printf(a, "%s/output_%" PRIu32, dir, k);
   if (strcmp(format, "npy") == 0) {
-    return write_npys(a, dir, k, l, strings);
+    return write_npys(a, stem, l, strings);
   }
   TRY(cli_format_pb(a, v, l, strings, &bytes, &size));
-  const char *path = arena_printf(a, "%s/output_%" PRIu32 ".pb", dir, k);
+  const char *path = arena_printf(a, "%s.pb", stem);
   return status_name_file(file_write(path, bytes, size), path);
 }
 
@@ -207,6 +218,14 @@ static void print_string(FILE *f, const string_table *strings, uint64_t number) 
   fputs(n > LONGEST ? "...\"" : "\"", f);
 }
 
+static void print_any(FILE *f, const literal *l, int64_t k, const string_table *strings) {
+  if (l->shape.type == DTYPE_STR) {
+    print_string(f, strings, (uint64_t)literal_i64(l, k));
+  } else {
+    print_element(f, l, k);
+  }
+}
+
 static void print_array(FILE *f, const char *name, const literal *l, const string_table *strings) {
   int64_t n = shape_elements(&l->shape);
   dtype type = (dtype)l->shape.type;
@@ -217,25 +236,48 @@ static void print_array(FILE *f, const char *name, const literal *l, const strin
   fprintf(f, "  [");
   for (int64_t k = 0; k < n && k < SHOWN; k++) {
     fputs(k ? " " : "", f);
-    if (type == DTYPE_STR) {
-      print_string(f, strings, (uint64_t)literal_i64(l, k));
-    } else {
-      print_element(f, l, k);
-    }
+    print_any(f, l, k, strings);
   }
   fputs(n > SHOWN ? " ...]\n" : "]\n", f);
 }
 
+static void print_map(FILE *f, const literal *l, const string_table *strings) {
+  const literal *keys = &literal_elements(l)->items[0], *values = &literal_elements(l)->items[1];
+  int64_t n = shape_elements(&keys->shape);
+  fputs("{", f);
+  for (int64_t k = 0; k < n && k < SHOWN; k++) {
+    fputs(k ? ", " : "", f);
+    print_any(f, keys, k, strings);
+    fputs(": ", f);
+    print_any(f, values, k, strings);
+  }
+  fputs(n > SHOWN ? ", ...}\n" : "}\n", f);
+}
+
+static void print_sequence(FILE *f, const literal_list *list, const string_table *strings) {
+  for (uint32_t k = 0; k < list->n && k < SHOWN; k++) {
+    const literal *l = &list->items[k];
+    fprintf(f, l->shape.kind == SHAPE_MAP ? "  [%" PRIu32 "]: " : "  [%" PRIu32 "]", k);
+    if (l->shape.kind == SHAPE_MAP) {
+      print_map(f, l, strings);
+    } else {
+      print_array(f, "", l, strings);
+    }
+  }
+  fputs(list->n > SHOWN ? "  ...\n" : "", f);
+}
+
 void cli_print_value(FILE *f, const char *name, const literal *l, const string_table *strings) {
+  if (l->shape.kind == SHAPE_ARRAY) {
+    print_array(f, name, l, strings);
+    return;
+  }
+  fprintf(f, "%s: %s  ", name, SHAPE_STR(NULL, &l->shape));
   switch (l->shape.kind) {
-    case SHAPE_OPTIONAL: fprintf(f, "%s: %s  no element\n", name, SHAPE_STR(NULL, &l->shape)); break;
-    case SHAPE_SEQUENCE:
-      fprintf(f, "%s: %s  %" PRIu32 " arrays\n", name, SHAPE_STR(NULL, &l->shape), literal_elements(l)->n);
-      for (uint32_t k = 0; k < literal_elements(l)->n; k++) {
-        fprintf(f, "  [%" PRIu32 "]", k);
-        print_array(f, "", &literal_elements(l)->items[k], strings);
-      }
-      break;
-    default: print_array(f, name, l, strings);
+    case SHAPE_MAP: print_map(f, l, strings); break;
+    case SHAPE_OPTIONAL: fputs("no element\n", f); break;
+    default:
+      fprintf(f, "%" PRIu32 " elements\n", literal_elements(l)->n);
+      print_sequence(f, literal_elements(l), strings);
   }
 }

@@ -9,13 +9,13 @@
 /* Reads a value that the model declares as `v`: a .npy file, or a file in another format by cli_read_pb; the contents
  * of the file tell the format.  If a .npy file has elements that are bytes without a type, they have the declared one
  * (npy_parse).  For a sequence, `text` may also be names of files with commas between them, one for each element; for
- * an optional with a sequence, too.  If it is empty, the sequence has no elements, or the optional none.  Strings are
- * added to the table. */
+ * an optional with a sequence, too; for a map, one for the keys and one for the values.  If it is empty, the sequence
+ * has no elements, or the optional none.  Strings are added to the table. */
 STATUS_MUST_USE status cli_read_value(arena *a, const char *text, const model_value *v, string_table *strings,
                                       literal *out);
 /* Writes DIR/output_K.npy if `format` is "npy", otherwise DIR/output_K.pb by cli_format_pb.  Makes the folder if it
- * does not exist.  The elements of a sequence get a .npy file each, DIR/output_K_0.npy and so on, and an optional
- * without an element gets none. */
+ * does not exist.  The elements of a sequence, and the keys and the values of a map, get a .npy file each,
+ * DIR/output_K_0.npy and so on, and an optional without an element gets none. */
 STATUS_MUST_USE status cli_write_value(arena *a, const char *dir, const char *format, const model_value *v, uint32_t k,
                                        const literal *l, string_table *strings);
 /* Makes a random array, which is the same for the same seed: floats in [0, 1), any values for integers of at most 8

@@ -52,31 +52,40 @@ status host_list_new(interpreter_run *run, shape_kind kind, dtype type, uint32_t
   return NULL;
 }
 
-/* The recursion is one level deep, since the elements of a sequence are arrays. */
+/* The recursion is at most two levels deep: in a sequence of maps. */
 status host_array_from(interpreter_run *run, const literal *l, host_array **out) {
   if (l->shape.kind == SHAPE_ARRAY) {
     return host_array_copy(run, l, out);
   }
-  uint32_t n = l->shape.kind == SHAPE_SEQUENCE ? literal_elements(l)->n : 0;
+  uint32_t n = literal_is_list(l) ? literal_elements(l)->n : 0;
   host_array **elements = ARENA_NEW_N(run->scratch, host_array *, n + 1);
   for (uint32_t k = 0; k < n; k++) {
-    TRY(host_array_copy(run, &literal_elements(l)->items[k], &elements[k]));
+    TRY(host_array_from(run, &literal_elements(l)->items[k], &elements[k]));
   }
   return host_list_new(run, (shape_kind)l->shape.kind, (dtype)l->shape.type, n, elements, out);
 }
 
-status host_array_pack(const host_array *a, compiler_array *out) {
-  interpreter_run *run = a->run;
-  literal_list list = {a->base.n, NULL};
-  literal *items = ARENA_NEW_N(run->scratch, literal, a->base.n + 1);
-  for (uint32_t k = 0; k < a->base.n; k++) {
-    items[k] = a->base.elements[k]->value;
+/* Returns the array, sequence or map as a literal, whose lists are on the run's arena. */
+static literal literal_of(const host_array *a) {
+  arena *scratch = a->run->scratch;
+  literal l = a->base.value;
+  if (literal_is_list(&l)) {
+    literal *items = ARENA_NEW_N(scratch, literal, a->base.n);
+    literal_list *list = ARENA_NEW(scratch, literal_list);
+    for (uint32_t k = 0; k < a->base.n; k++) {
+      items[k] = literal_of(host_list_element(a, k));
+    }
+    *list = (literal_list){a->base.n, items};
+    l.data = list;
   }
-  list.items = items;
-  literal l = host_is_sequence(a) ? literal_sequence((dtype)a->base.value.shape.type, &list) : a->base.value;
+  return l;
+}
+
+status host_array_pack(const host_array *a, compiler_array *out) {
+  literal l = literal_of(a);
   size_t bytes = literal_packed_bytes(&l);
   bytes = bytes ? bytes : 1; /* what is empty has an address, too */
-  *out = (compiler_array){l.shape, budget_alloc(run->budget, bytes, ALIGN), bytes};
+  *out = (compiler_array){l.shape, budget_alloc(a->run->budget, bytes, ALIGN), bytes};
   CHECK_THAT(out->data, STATUS_RESOURCE, "out of memory: no %zu bytes for an output", bytes);
   literal_pack(&l, out->data);
   return NULL;
@@ -100,11 +109,10 @@ compiler_array host_array_let_go(host_array *a) {
 
 void host_memory_free(mem_budget *budget, compiler_array a) { budget_free(budget, a.data, a.bytes, ALIGN); }
 
-/* The recursion is one level deep, since the elements of a sequence are never sequences. */
 void host_array_release(host_array *a) {
   if (a && --a->references == 0) {
     for (uint32_t k = 0; k < a->base.n; k++) {
-      host_array_release(host_sequence_element(a, k));
+      host_array_release(host_list_element(a, k));
     }
     mem_budget *budget = a->run->budget;
     host_memory_free(budget, host_array_let_go(a));

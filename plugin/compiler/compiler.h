@@ -18,9 +18,16 @@
 typedef struct model_value {
   const char *name;
   shape shape;
-  shape_kind element; /* the kind of the element of an optional: SHAPE_ARRAY or SHAPE_SEQUENCE */
+  shape_kind element; /* the kind of the elements of a sequence or an optional */
+  dtype key;          /* the type of the keys of a map, or of the maps in a sequence */
   const char *dim_names[SHAPE_MAX_RANK];
 } model_value;
+
+/* Returns true if an input that is declared like this takes values of the kind that `given` has. */
+static inline bool model_value_takes(const model_value *v, const shape *given) {
+  return given->kind == v->shape.kind || (v->shape.kind == SHAPE_UNRANKED && given->kind == SHAPE_ARRAY) ||
+         (v->shape.kind == SHAPE_OPTIONAL && given->kind == v->element);
+}
 
 typedef struct model_property {
   const char *key, *value;

@@ -381,25 +381,29 @@ status interpret_scan(const interpreted_node *n) {
 
 /* --- all host-interpreted nodes --- */
 
+#define DOMAIN(id, name) __attribute__((unused)) static const char id[] = name;
+#include "frontend/model/onnx_domains.def"
+#undef DOMAIN
+
 static status run_node(const interpreted_node *n) {
   const onnx_function *callee = onnx_model_callee(n->outer->model, n->node);
   if (callee) {
     return run_call(n, callee);
   }
   static const struct {
-    const char *name;
+    const char *domain, *name;
     interpret_fn *run;
   } all[] = {
-#define row_no(name, importer)
-#define row_for_body(name, importer) {name, interpret_##importer},
-#define row_for_sequences(name, importer) {name, interpret_##importer},
-#define row_always(name, importer) {name, interpret_##importer},
+#define row_no(domain, name, importer)
+#define row_for_body(domain, name, importer) {domain, name, interpret_##importer},
+#define row_for_sequences(domain, name, importer) {domain, name, interpret_##importer},
+#define row_always(domain, name, importer) {domain, name, interpret_##importer},
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
-  row_##host(name, importer)
+  row_##host(domain, name, importer)
 #include "frontend/operators/onnx_ops.def"
   };
-  for (size_t k = 0; !*n->node->domain && k < sizeof all / sizeof *all; k++) {
-    if (strcmp(n->node->op_type, all[k].name) == 0) {
+  for (size_t k = 0; k < sizeof all / sizeof *all; k++) {
+    if (strcmp(n->node->domain, all[k].domain) == 0 && strcmp(n->node->op_type, all[k].name) == 0) {
       return all[k].run(n);
     }
   }

@@ -48,18 +48,18 @@ static inline const shape *host_array_shape(const host_array *a) { return &a->ba
 /* Make an array with one reference, which is the caller's: without contents, or as a copy of a literal. */
 STATUS_MUST_USE status host_array_new(interpreter_run *run, const shape *s, host_array **out);
 STATUS_MUST_USE status host_array_copy(interpreter_run *run, const literal *l, host_array **out);
-/* Makes a sequence, or an optional without an element (`kind` is SHAPE_OPTIONAL and n is 0), with one reference, and
- * takes over the caller's references to the elements. */
+/* Makes a sequence, a map (whose elements are its keys and its values), or an optional without an element (`kind` is
+ * SHAPE_OPTIONAL and n is 0), with one reference, and takes over the caller's references to the elements. */
 STATUS_MUST_USE status host_list_new(interpreter_run *run, shape_kind kind, dtype type, uint32_t n,
                                      host_array *const *elements, host_array **out);
 static inline bool host_is_sequence(const host_array *a) { return a->base.value.shape.kind == SHAPE_SEQUENCE; }
-static inline host_array *host_sequence_element(const host_array *sequence, uint32_t k) {
+static inline host_array *host_list_element(const host_array *sequence, uint32_t k) {
   return (host_array *)sequence->base.elements[k];
 }
 host_array *host_array_retain(host_array *a);
 void host_array_release(host_array *a); /* NULL is allowed */
-/* Copy a literal of any kind (literal_list.h) to an array, sequence or optional, and back into one block, which the
- * caller owns and frees with host_memory_free. */
+/* Copy a literal of any kind (literal_list.h) to an array, sequence, map or optional, and back into one block, which
+ * the caller owns and frees with host_memory_free. */
 STATUS_MUST_USE status host_array_from(interpreter_run *run, const literal *l, host_array **out);
 STATUS_MUST_USE status host_array_pack(const host_array *a, compiler_array *out);
 /* Frees the host_array but not its data, which the caller now owns and frees with host_memory_free. */

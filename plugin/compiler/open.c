@@ -24,6 +24,13 @@ static model_value describe(arena *a, const dim_table *dims, const char *name, c
   return v;
 }
 
+static void describe_elements(const Onnx__ValueInfoProto *v, model_value *out) {
+  if (v->type) {
+    out->element = onnx_element_kind(v->type);
+    out->key = onnx_key_type(v->type);
+  }
+}
+
 /* Describes an output.  It is unranked if the model declares no type, or no supported type, for it. */
 static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueInfoProto *v) {
   const shape unknown = {.kind = SHAPE_UNRANKED};
@@ -32,7 +39,7 @@ static model_value describe_output(arena *a, dim_table *dims, const Onnx__ValueI
   s = failed ? unknown : s;
   status_free(failed);
   model_value out = describe(a, dims, v->name, &s);
-  out.element = s.kind == SHAPE_OPTIONAL ? onnx_element_kind(v->type) : SHAPE_ARRAY;
+  describe_elements(v, &out);
   return out;
 }
 
@@ -78,7 +85,7 @@ static status describe_input(arena *a, dim_table *dims, const Onnx__ValueInfoPro
   TRY(failed);
   model_value *out = has_default ? &s->defaults[s->n_defaults++] : &s->inputs[s->n_inputs++];
   *out = describe(a, dims, v->name, &declared);
-  out->element = declared.kind == SHAPE_OPTIONAL ? onnx_element_kind(v->type) : SHAPE_ARRAY;
+  describe_elements(v, out);
   return NULL;
 }
 

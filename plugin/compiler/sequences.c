@@ -46,7 +46,7 @@ static status edit(const interpreted_node *n, const host_array *from, int64_t sk
       list[count++] = more;
     }
     if (k < from->base.n && k != skip) {
-      list[count++] = host_array_retain(host_sequence_element(from, k));
+      list[count++] = host_array_retain(host_list_element(from, k));
     }
   }
   return host_list_new(n->run, SHAPE_SEQUENCE, (dtype)host_array_shape(from)->type, count, list, out);
@@ -63,7 +63,7 @@ status interpret_sequence_at(const interpreted_node *n) {
   int64_t at;
   TRY(sequence_input(n, 0, &s));
   TRY(read_position(n, 1, s->base.n, false, 0, &at));
-  host_array *element = host_array_retain(host_sequence_element(s, (uint32_t)at));
+  host_array *element = host_array_retain(host_list_element(s, (uint32_t)at));
   host_array_release(s);
   return define_one(n, element);
 }
@@ -138,7 +138,7 @@ static status map_step(map *m, uint32_t i) {
   TRY(budget_check(m->n->run->options->budget));
   for (size_t k = 0; k < n_inputs; k++) {
     host_array *a = m->inputs[k];
-    m->arguments[k] = host_array_retain(host_is_sequence(a) ? host_sequence_element(a, i) : a);
+    m->arguments[k] = host_array_retain(host_is_sequence(a) ? host_list_element(a, i) : a);
   }
   TRY(interpreter_run_body(&m->body, n_inputs, m->arguments, i, m->roots));
   for (size_t k = 0; k < m->body.graph->n_output; k++) {

@@ -19,6 +19,7 @@ static void put_values(rt_writer *w, uint32_t n, const model_value *v) {
     rt_put_text(w, v[k].name);
     model_description_put_shape(w, &v[k].shape);
     rt_put_i64(w, v[k].element);
+    rt_put_i64(w, v[k].key);
     for (int d = 0; d < v[k].shape.rank; d++) {
       rt_put_i64(w, v[k].dim_names[d] != NULL);
       rt_put_text(w, v[k].dim_names[d]);
@@ -68,6 +69,7 @@ static model_value *get_values(rt_reader *r, arena *a, uint32_t *n) {
     r->bad |= rank > SHAPE_MAX_RANK;
     v[k].shape.rank = (uint8_t)(r->bad ? 0 : rank);
     v[k].element = (shape_kind)rt_get_in(r, 0, SHAPE_UNRANKED);
+    v[k].key = (dtype)rt_get_in(r, 0, DTYPE_COUNT - 1);
     for (int d = 0; d < v[k].shape.rank; d++) {
       v[k].shape.dims[d] = dims[d];
       bool named = rt_get_i64(r) != 0;

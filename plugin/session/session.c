@@ -464,21 +464,12 @@ static status no_such_program(const session *s, const session_inputs *inputs) {
   return status_error(STATUS_INVALID_ARGUMENT, "this file holds no program for these inputs' shapes and contents");
 }
 
-/* Returns true if values of this kind can be given for the input. */
-static bool is_kind(const model_value *v, const shape *given) {
-  switch (v->shape.kind) {
-    case SHAPE_UNRANKED: return given->kind == SHAPE_ARRAY;
-    case SHAPE_OPTIONAL: return given->kind == SHAPE_OPTIONAL || given->kind == v->element;
-    default: return given->kind == v->shape.kind;
-  }
-}
-
 /* Checks an input against the model's declaration.  For a .oxla file only types and ranks are checked, since the file
  * has no declaration: s->source has the dims of one of its programs. */
 static status check_input(const session *s, uint32_t k, const shape *given) {
   const model_value *v = &s->source->inputs[k];
   bool any_rank = v->shape.kind != SHAPE_ARRAY;
-  bool fits = given->type == v->shape.type && is_kind(v, given) && (any_rank || given->rank == v->shape.rank);
+  bool fits = given->type == v->shape.type && model_value_takes(v, given) && (any_rank || given->rank == v->shape.rank);
   unsigned about = given->type == v->shape.type ? STATUS_ABOUT_SHAPE : STATUS_ABOUT_TYPE;
   for (int d = 0; fits && !any_rank && !s->image && d < given->rank; d++) {
     fits = v->shape.dims[d] < 0 || v->shape.dims[d] == given->dims[d];
@@ -498,7 +489,12 @@ static status check_input(const session *s, uint32_t k, const shape *given) {
 static status check_inputs(const session *s, const session_inputs *inputs) {
   for (uint32_t k = 0; inputs->shapes && k < s->source->n_inputs; k++) {
     if (inputs->shapes[k]) {
-      TRY(check_input(s, k, inputs->shapes[k]));
+      const model_value *v = &s->source->inputs[k];
+      literal l = literal_make(*inputs->shapes[k], inputs->values ? inputs->values[k] : NULL);
+      TRY(check_input(s, k, &l.shape));
+      bool list = literal_is_list(&l) && l.data;
+      shape_kind element = v->shape.kind == SHAPE_SEQUENCE ? v->element : SHAPE_ARRAY;
+      TRY(list ? status_prefix(literal_check_elements(&l, element, v->key), "input '%s'", v->name) : NULL);
     }
   }
   return NULL;

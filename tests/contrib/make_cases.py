@@ -7,6 +7,7 @@ import general
 import hybrid
 import images
 import machine_learning
+import maps
 import products
 import quantised
 import strings
@@ -78,3 +79,4 @@ strings.write(w)
 trees.write_regressors(w)
 trees.write_classifiers(w)
 trees.write_compact(w)
+maps.write(w)

@@ -7,7 +7,7 @@ import ml_dtypes
 import numpy as np
 import onnx
 import onnxruntime
-from onnx import TensorProto, helper, numpy_helper
+from onnx import MapProto, SequenceProto, TensorProto, helper, numpy_helper
 
 MICROSOFT, MACHINE_LEARNING = "com.microsoft", "ai.onnx.ml"
 onnxruntime.set_default_logger_severity(4)
@@ -22,6 +22,34 @@ def floats(*dims, dtype=np.float32):
 
 def ints(low, high, *dims, dtype=np.int32):
     return rng.integers(low, high, dims).astype(dtype)
+
+
+def map_type(x):
+    """The type of a map that is a dict."""
+    (key, value), *_ = x.items()
+    numbers = {str: TensorProto.STRING, int: TensorProto.INT64, float: F32, np.float64: TensorProto.DOUBLE}
+    return helper.make_map_type_proto(numbers[type(key)], helper.make_tensor_type_proto(numbers[type(value)], []))
+
+
+def map_proto(x, name=""):
+    """numpy_helper.from_dict takes no strings as keys."""
+    m = MapProto(name=name, key_type=map_type(x).map_type.key_type)
+    m.values.elem_type = SequenceProto.TENSOR
+    for key, value in x.items():
+        (m.string_keys if isinstance(key, str) else m.keys).append(key.encode() if isinstance(key, str) else key)
+        kind = {float: np.float32, str: object}.get(type(value))
+        m.values.tensor_values.append(numpy_helper.from_array(np.array(value, kind)))
+    return m
+
+
+def proto_of(x, name):
+    """The message of an array, of a map that is a dict, or of a list of these."""
+    if isinstance(x, list):
+        s = SequenceProto(name=name, elem_type=SequenceProto.MAP if isinstance(x[0], dict) else SequenceProto.TENSOR)
+        s.map_values.extend(map_proto(v) for v in x if isinstance(v, dict))
+        s.tensor_values.extend(proto_of(v, "") for v in x if not isinstance(v, dict))
+        return s
+    return map_proto(x, name) if isinstance(x, dict) else numpy_helper.from_array(np.ascontiguousarray(x).reshape(np.shape(x)), name)
 
 
 class Writer:
@@ -72,7 +100,8 @@ class Writer:
                     casts.append(helper.make_node("Cast", [ends[to == F32]], [ends[to == BF16]], to=to))
                     v.name += "_f32"
         session = self._session(before + nodes + after, info, out, initializers, opset)
-        wide = [{n + "_f32" * (x.dtype == bfloat16): x.astype("f") if x.dtype == bfloat16 else x for n, x in f.items()} for f in feeds]
+        narrow = {v.name[:-4] for v in info if v.name.endswith("_f32")}
+        wide = [{n + "_f32" * (n in narrow): x.astype("f") if n in narrow else x for n, x in f.items()} for f in feeds]
         return [[y.astype(bfloat16) if o.name.endswith("_f32") else y for o, y in zip(out, session.run(None, f))] for f in wide]
 
     def add(self, op, sets, kinds, attributes=None, *, constants=(), domain=MICROSOFT, name="", expected=None, one_program=True, opset=17):
@@ -82,23 +111,26 @@ class Writer:
         given = ["" if x is None else "x%d" % k for k, x in enumerate(sets[0])]
         wanted = ["" if t is None else "y%d" % k for k, t in enumerate(kinds)]
         node = helper.make_node(op, given, wanted, domain=domain, **(attributes or {}))
-        named = [{n: np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
+        named = [{n: x if isinstance(x, dict) else np.asarray(x) for n, x in zip(given, s) if n} for s in sets]
         results = expected and [expected(*s) for s in sets]
         self.add_graph("%s_%s" % (op, name) if name else op, [node], named, {n: t for n, t in zip(wanted, kinds) if n},
                        {given[k] for k in constants if k < len(given) and given[k]}, results, one_program, opset)
 
     def add_graph(self, name, nodes, sets, outputs, constants=(), results=None, one_program=True, opset=17):
-        """Writes a case of several nodes.  sets: {input: array} for each set; outputs: {output: element type}; constants: the
+        """Writes a case of several nodes.  sets: {input: array} for each set; outputs: {output: element type, or a TypeProto}; constants: the
         names of the inputs that are initializers; one_program: whether one program, which knows no contents of inputs, must serve
         all sets."""
         dims = {}
         info = []
         for n, x in sets[0].items():
-            if n not in constants:
+            if isinstance(x, dict):
+                info.append(helper.make_value_info(n, map_type(x)))
+            elif n not in constants:
                 sizes = zip(*(s[n].shape for s in sets))
                 shape = [s[0] if len(set(s)) == 1 else dims.setdefault(s, "s%d" % len(dims)) for s in sizes]
                 info.append(helper.make_tensor_value_info(n, helper.np_dtype_to_tensor_dtype(x.dtype), shape))
-        out = [helper.make_tensor_value_info(n, t, None) for n, t in outputs.items()]
+        out = [helper.make_tensor_value_info(n, t, None) if isinstance(t, int) else helper.make_value_info(n, t)
+               for n, t in outputs.items()]
         initializers = [numpy_helper.from_array(sets[0][n], n) for n in sets[0] if n in constants]
         feeds = [{n: x for n, x in s.items() if n not in constants} for s in sets]
         if results is None:
@@ -120,4 +152,4 @@ class Writer:
             for kind, arrays in (("input", feed.items()), ("output", named)):
                 for j, (n, x) in enumerate(arrays):
                     with open(os.path.join(data, "%s_%d.pb" % (kind, j)), "wb") as f:
-                        f.write(numpy_helper.from_array(np.ascontiguousarray(x).reshape(np.shape(x)), n).SerializeToString())
+                        f.write(proto_of(x, n).SerializeToString())

@@ -1,4 +1,4 @@
-/* check_literal_list.c - sequences of arrays in one block of memory. */
+/* check_literal_list.c - sequences and maps: in one block of memory, and their parts. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -58,10 +58,41 @@ START_TEST(lists_without_elements) {
 }
 END_TEST
 
+static void expect(status s, const char *text) {
+  ck_assert_msg(s && strstr(status_message(s), text), "%s", status_message(s));
+  status_free(s);
+}
+
+START_TEST(maps_have_as_many_keys_as_values) {
+  const int64_t keys[] = {3, 1, 2};
+  literal parts[] = {literal_make(shape_make(DTYPE_S64, 1, (dim[]){3}), keys),
+                     literal_make(shape_make(DTYPE_F32, 1, (dim[]){3}), numbers), literal_absent(DTYPE_F32)};
+  literal_list list = {2, parts};
+  literal map = literal_map(&list);
+  literal_list maps = {1, &map};
+  literal all = literal_sequence(DTYPE_F32, &maps);
+  literal_list *copy = packed(&all);
+  const literal_list *inner = literal_elements(&copy->items[0]);
+  ck_assert(literal_equal(&inner->items[0], &parts[0]) && literal_equal(&inner->items[1], &parts[1]));
+  free(copy);
+  ck_assert_ptr_null(literal_check_elements(&map, SHAPE_ARRAY, DTYPE_S64));
+  ck_assert_ptr_null(literal_check_elements(&all, SHAPE_MAP, DTYPE_S64));
+  expect(literal_check_elements(&all, SHAPE_ARRAY, DTYPE_S64), "element 0 of the sequence is map<f32>");
+  expect(literal_check_elements(&all, SHAPE_MAP, DTYPE_STR), "the model needs str and f32");
+  parts[0].shape.dims[0] = 2;
+  expect(literal_check_elements(&map, SHAPE_ARRAY, DTYPE_S64), "the keys of the map are s64[2] and the values f32[3]");
+  list = (literal_list){2, parts + 1};
+  expect(literal_check_elements(&map, SHAPE_ARRAY, DTYPE_S64), "and the values opt<f32>");
+  list.n = 1;
+  expect(literal_check_elements(&map, SHAPE_ARRAY, DTYPE_S64), "an array of keys and an array of values");
+}
+END_TEST
+
 int main(void) {
   TCase *t = tcase_create("literal_list");
   tcase_add_test(t, arrays_are_copied);
   tcase_add_test(t, sequences_are_one_block);
   tcase_add_test(t, lists_without_elements);
+  tcase_add_test(t, maps_have_as_many_keys_as_values);
   return run_suite("literal_list", t);
 }

@@ -1,4 +1,4 @@
-/* check_value.c - sequences and optionals in .pb files. */
+/* check_value.c - sequences, maps and optionals in .pb files. */
 #include <check.h>
 #include <string.h>
 
@@ -36,13 +36,15 @@ static void expect_equal(const literal *got, const literal *want) {
   ck_assert(shape_equal(&got->shape, &want->shape));
   if (want->shape.kind == SHAPE_ARRAY) {
     ck_assert(literal_equal(got, want));
-  } else if (want->shape.kind == SHAPE_SEQUENCE) {
+  } else if (literal_is_list(want)) {
     ck_assert_uint_eq(literal_elements(got)->n, literal_elements(want)->n);
     for (uint32_t k = 0; k < literal_elements(want)->n; k++) {
-      ck_assert(literal_equal(&literal_elements(got)->items[k], &literal_elements(want)->items[k]));
+      expect_equal(&literal_elements(got)->items[k], &literal_elements(want)->items[k]);
     }
   }
 }
+
+static string_table *strings;
 
 static void expect_round_trip(shape_kind kind, const literal *l) {
   uint8_t *bytes;
@@ -50,8 +52,8 @@ static void expect_round_trip(shape_kind kind, const literal *l) {
   const char *name;
   literal back;
   shape s = declared(kind);
-  ck_assert_ptr_null(onnx_value_to_pb(a, "out", kind, l, NULL, &bytes, &size));
-  ck_assert_ptr_null(onnx_value_parse_pb(a, "x.pb", bytes, size, &s, NULL, &name, &back));
+  ck_assert_ptr_null(onnx_value_to_pb(a, "out", kind, l, strings, &bytes, &size));
+  ck_assert_ptr_null(onnx_value_parse_pb(a, "x.pb", bytes, size, &s, strings, &name, &back));
   ck_assert_str_eq(name, "out");
   expect_equal(&back, l);
 }
@@ -69,6 +71,25 @@ START_TEST(round_trips) {
 }
 END_TEST
 
+START_TEST(round_trips_of_maps) {
+  strings = string_table_create(a, NULL);
+  const int64_t numbers[] = {5, -7, 1}, words[] = {(int64_t)string_table_add(strings, "cat", 3), 0,
+                                                   (int64_t)string_table_add(strings, "do\0g", 4)};
+  const float values[] = {0.5, 2, -1};
+  literal parts[] = {literal_s64s(a, numbers, 3), literal_make(shape_make(DTYPE_F32, 1, (dim[]){3}), values)};
+  literal of_words[] = {literal_make(shape_make(DTYPE_STR, 1, (dim[]){3}), words), parts[1]};
+  literal none[] = {literal_s64s(a, NULL, 0), literal_make(shape_make(DTYPE_F32, 1, (dim[]){0}), "")};
+  literal_list lists[] = {{2, parts}, {2, of_words}, {2, none}};
+  literal maps[] = {literal_map(&lists[0]), literal_map(&lists[1]), literal_map(&lists[2])};
+  literal_list pair = {2, maps};
+  literal all = literal_sequence(DTYPE_F32, &pair);
+  expect_round_trip(SHAPE_MAP, &maps[0]);
+  expect_round_trip(SHAPE_MAP, &maps[1]);
+  expect_round_trip(SHAPE_MAP, &maps[2]);
+  expect_round_trip(SHAPE_SEQUENCE, &all);
+}
+END_TEST
+
 static status parse(shape_kind kind, const char *bytes, size_t size) {
   const char *name;
   literal l;
@@ -78,12 +99,15 @@ static status parse(shape_kind kind, const char *bytes, size_t size) {
 
 START_TEST(refused_files) {
   /* elem_type: the field's number and wire type in one byte, then its value */
-  static const char of_maps[] = {2 << 3, 4}, of_nothing[] = {2 << 3, 1}, sequence_of_nothing[] = {2 << 3, 3};
-  expect(parse(SHAPE_SEQUENCE, of_maps, 2), STATUS_UNSUPPORTED, "a sequence of the element type 4");
-  expect(parse(SHAPE_OPTIONAL, of_maps, 2), STATUS_UNSUPPORTED, "an optional of the element type 4");
+  static const char nested[] = {2 << 3, 5}, of_nothing[] = {2 << 3, 1}, sequence_of_nothing[] = {2 << 3, 3};
+  static const char no_key[] = {3 << 3, 1}, one_key[] = {2 << 3, 7, 3 << 3, 1}; /* key_type 7 is INT64; one of keys */
+  expect(parse(SHAPE_SEQUENCE, nested, 2), STATUS_UNSUPPORTED, "a sequence of the element type 5");
+  expect(parse(SHAPE_OPTIONAL, nested, 2), STATUS_UNSUPPORTED, "an optional of the element type 5");
   expect(parse(SHAPE_OPTIONAL, of_nothing, 2), STATUS_INVALID_MODEL, "no tensor_value");
   expect(parse(SHAPE_OPTIONAL, sequence_of_nothing, 2), STATUS_INVALID_MODEL, "no sequence_value");
-  expect(parse(SHAPE_SEQUENCE, of_maps, 1), STATUS_INVALID_FILE, "x.pb: byte");
+  expect(parse(SHAPE_MAP, no_key, 2), STATUS_UNSUPPORTED, "keys of the type 0");
+  expect(parse(SHAPE_MAP, one_key, 4), STATUS_INVALID_MODEL, "a map of 1 keys and 0 values");
+  expect(parse(SHAPE_SEQUENCE, nested, 1), STATUS_INVALID_FILE, "x.pb: byte");
 }
 END_TEST
 
@@ -95,7 +119,7 @@ START_TEST(different_types) {
   size_t size;
   ck_assert_ptr_null(onnx_value_to_pb(a, "", SHAPE_SEQUENCE, &l, NULL, &bytes, &size));
   expect(parse(SHAPE_SEQUENCE, (const char *)bytes, size), STATUS_INVALID_MODEL,
-         "tensor 1 of the sequence is s32[], but tensor 0 is f32[3]");
+         "element 1 of the sequence is s32[], but element 0 is f32[3]");
 }
 END_TEST
 
@@ -103,6 +127,7 @@ int main(void) {
   TCase *t = tcase_create("value");
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, round_trips);
+  tcase_add_test(t, round_trips_of_maps);
   tcase_add_test(t, refused_files);
   tcase_add_test(t, different_types);
   return run_suite("value", t);

@@ -7,7 +7,7 @@ AC_DEFUN([OX_COMPILER], [
   AC_ARG_ENABLE([compiler],
     [AS_HELP_STRING([--disable-compiler], [builds only onnx-xla-run, which runs compiled models: needs a C compiler and xxHash])],
     [ox_compiler=$enableval], [ox_compiler=yes])
-  AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_check=no])
+  AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_pcre2=no with_check=no])
   AM_CONDITIONAL([COMPILER], [test "$ox_compiler" = yes])
   AC_ARG_ENABLE([precompiled],
     [AS_HELP_STRING([--disable-precompiled], [compiles no functions while building, so that each model brings all that it needs])],
@@ -100,6 +100,30 @@ AC_DEFUN([OX_OPENBLAS], [
   AC_SUBST([OPENBLAS_CPPFLAGS])
   AC_SUBST([OPENBLAS_LDFLAGS])
   AC_SUBST([OPENBLAS_LIBS])
+])
+
+# OX_OPENED(NAME, OPTION, TITLE, HEADERS, LIBRARY, FUNCTION, PACKAGE, USE): a library that only some operators call. It
+# is not linked: it is opened when such an operator runs (plugin/compiler/host/library.h), by the name that its file has
+# for the loader, NAME_LIBRARY. Without it, these operators are refused.
+AC_DEFUN([OX_OPENED], [
+  AC_ARG_WITH([$2], [AS_HELP_STRING([--with-$2=PREFIX], [where $3 is (--without-$2: do without, $8)])], [], [with_$2=maybe])
+  AS_CASE([$with_$2], [maybe], [ox_prefix=yes], [ox_prefix=$with_$2])
+  ox_have_$2=no
+  AS_IF([test "$with_$2" != no], [
+    OX_PREFIX_FLAGS([$1], [$ox_prefix])
+    OX_WITH_FLAGS([$1], [
+      AC_MSG_CHECKING([for $3])
+      LIBS="-l$5 $LIBS"
+      AC_LINK_IFELSE([AC_LANG_PROGRAM([[$4]], [[void (*volatile f)(void) = (void (*)(void))$6; return !f;]])], [
+        ox_have_$2=`LC_ALL=C readelf -d conftest$EXEEXT | $SED -n 's/.*(NEEDED).*\@<:@\(lib$5@<:@^@:>@@:>@*\)\@:>@.*/\1/p'`
+        ox_have_$2=${ox_have_$2:-no}])
+      AC_MSG_RESULT([$ox_have_$2])
+    ])
+    AS_CASE([$ox_have_$2:$with_$2],
+      [no:maybe], [ox_have_$2="no ($8; Debian package $7)"],
+      [no:*], [OX_MISSING([$3], [$7], [or give --with-$2=PREFIX, or --without-$2])],
+      [$1_CPPFLAGS="$$1_CPPFLAGS -D$1_LIBRARY='\"$ox_have_$2\"'"])
+  ])
 ])
 
 # OX_CHECK: the unit test framework. Some builds of it need subunit.

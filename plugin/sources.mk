@@ -36,7 +36,11 @@ plugin_compiler_sources = \
 	plugin/compiler/compile.c \
 	plugin/compiler/compiler.c \
 	plugin/compiler/explain.c \
+	plugin/compiler/host/library.c \
 	plugin/compiler/host/maps.c \
+	plugin/compiler/host/regex.c \
+	plugin/compiler/host/regex_pattern.c \
+	plugin/compiler/host/strings.c \
 	plugin/compiler/import.c \
 	plugin/compiler/interpreter.c \
 	plugin/compiler/object.c \
@@ -46,7 +50,6 @@ plugin_compiler_sources = \
 	plugin/compiler/segment_compile.c \
 	plugin/compiler/segments.c \
 	plugin/compiler/sequences.c \
-	plugin/compiler/strings.c \
 	plugin/compiler/support.c \
 	plugin/compiler/text.c \
 	plugin/compiler/verify.c
@@ -122,6 +125,10 @@ plugin_files = \
 	plugin/compiler/backend.h \
 	plugin/compiler/compiler.h \
 	plugin/compiler/compiler.map \
+	plugin/compiler/host/library.h \
+	plugin/compiler/host/pcre2_functions.def \
+	plugin/compiler/host/regex.h \
+	plugin/compiler/host/regex_pattern.h \
 	plugin/compiler/internal.h \
 	plugin/compiler/interpreter.h \
 	plugin/compiler/interpreter_internal.h \

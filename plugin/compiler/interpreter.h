@@ -1,6 +1,6 @@
 /* interpreter.h - the interface between segments.c, which runs frames (frontend/import/frame.h), and interpreter.c,
  * which runs host-interpreted nodes between segments: control flow, operators on sequences (sequences.c), and operators
- * that make strings (strings.c). Everything that belongs to a run is freed when the run ends, so functions that fail
+ * that no kernel computes (host/). Everything that belongs to a run is freed when the run ends, so functions that fail
  * need not free anything.
  *
  * Arrays are counted by reference.  A function that returns an array through `out` gives the caller a reference. */

@@ -1,5 +1,5 @@
-/* interpreter_internal.h - declarations that interpreter.c, sequences.c and strings.c share: a host-interpreted node
- * while it runs, and its bodies. */
+/* interpreter_internal.h - declarations that interpreter.c, sequences.c and host/ share: a host-interpreted node while
+ * it runs, and its bodies. */
 #ifndef PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 #define PLUGIN_COMPILER_INTERPRETER_INTERNAL_H
 

@@ -95,6 +95,25 @@ def write_new_strings(w):
                 {"same": BOOL, "number": S64, "plural": STRING}, {"s"}, one_program=False, opset=20)
 
 
+# RE2's syntax, with what differs from that of other libraries.
+PATTERNS = [r"", r".", r"(?s).*", r"[^\n]*", r"a|ab|abc", r"(\W|^)[\w.\-]{0,25}@(yahoo|hotmail|gmail)\.com(\W|$)", r"\d{3}-\d{2,4}", r"\s*\w+\s*",
+            r"[\s]", r"\v|\f|\a", r"(?i)stra(ss|\xdf)e", r"(?i)[k-s]\W?", r"(?i)[[:upper:]]+", r"[[:space:][:punct:]]+", r"\pL+", r"[^\p{Greek}]*",
+            r"\p{Greek}|\P{^Han}", r"(?m)^a$\n^b$", r"(?m)a\n^", r"(?m)a$\n", r"a$", r"\ba\b.*", r"(|a)+", r"(a*)*b?", r"(a+)+", r"a{2,3}?", r"a{,2}", r"x{0}",
+            r"\x{1F408}|\x41|\101", r"\Qa.b\E*", r"(?P<n>a)(?:b|(?i)c)d", r"[]a-c-]", r"[^]]", r"(a{0,9}){0,3}", r"\pN\PN", r"[\P{Lu}]\z", r"^*a\b+$?", r"[\s-z]+"]
+TEXTS = ["", "a", "ab", "abc", "aa", "aaa", "A", "\n", "a\n", "a\nb", " cat ", "\v", "\xa0", "account@gmail.com", "x@y.com", "555-1234", "Strasse", "STRA\xdfE",
+         "k", "\u212a", "\u017f", "\xe9", "\u03b1", "\xb5", "\u732b", "\U0001f408", "a,2", "a{,2}", "a.b", "a.bb", "abd", "aCD", "abD", "]", "-", "7\u0661", "\u0378",
+         "\x01", "! ?", "a" * 900, "a" * 901]
+
+
+def write_patterns(w):
+    """Compared with RE2, which ONNX Runtime calls."""
+    for pattern in PATTERNS:
+        sets = [[np.array(TEXTS, object)], [np.array(TEXTS[:6], object)]]
+        w.add("RegexFullMatch", sets, [BOOL], {"pattern": pattern}, domain="", opset=20, one_program=False)
+    w.add("RegexFullMatch", [[np.array(TEXTS[:6], object).reshape(2, 3)], [np.array([], object).reshape(0, 3)]], [BOOL], {"pattern": "a+"}, domain="",
+          opset=20, one_program=False)
+
+
 def write_movement(w):
     def plain(op, sets, kinds, attributes=None, **more):
         w.add(op, sets, kinds, attributes, domain="", **more)
@@ -123,3 +142,4 @@ def write(w):
     write_trees(w)
     write_movement(w)
     write_new_strings(w)
+    write_patterns(w)

@@ -1,4 +1,5 @@
-/* strings.c - the host-interpreted operators that make strings.  They add these to the table of the run. */
+/* strings.c - the host-interpreted operators on the bytes of strings.  Strings that they make are added to the table of
+ * the run. */
 #include <inttypes.h>
 #include <locale.h>
 #include <string.h>
@@ -8,6 +9,7 @@
 #include "base/hash.h"
 #include "base/tensor/string_table.h"
 #include "frontend/import/importer.h"
+#include "plugin/compiler/host/regex.h"
 #include "plugin/compiler/interpreter_internal.h"
 
 #define INVALID STATUS_INVALID_MODEL
@@ -291,6 +293,30 @@ status interpret_string_normalizer(const interpreted_node *n) {
   uselocale(outer);
   freelocale(unicode);
   TRY(failed);
+  host_array_release(x);
+  return interpreter_define_outputs(n, 1, &y);
+}
+
+/* --- RegexFullMatch --- */
+
+status interpret_regex_full_match(const interpreted_node *n) {
+  host_array *x, *y;
+  const char *pattern;
+  regex *r;
+  text t;
+  TRY(string_input(n, 0, &x));
+  TRY(onnx_attr_string(n->outer->arena, n->node, "pattern", NULL, &pattern));
+  CHECK_THAT(pattern, INVALID, "attribute pattern is missing");
+  TRY(status_prefix(regex_create(n->outer->arena, pattern, &r), "pattern \"%.60s\"", pattern));
+  shape s = shape_with_type(*host_array_shape(x), DTYPE_PRED);
+  TRY(host_array_new(n->run, &s, &y));
+  for (int64_t k = 0; k < shape_elements(&s); k++) {
+    bool matches;
+    TRY(text_of(n, x, k, &t));
+    TRY(status_prefix(regex_matches(r, t.bytes, t.n, &matches), "pattern \"%.60s\"", pattern));
+    ((uint8_t *)host_array_data(y))[k] = matches;
+    TRY(budget_check(n->run->options->budget));
+  }
   host_array_release(x);
   return interpreter_define_outputs(n, 1, &y);
 }

@@ -7,7 +7,7 @@ AC_DEFUN([OX_COMPILER], [
   AC_ARG_ENABLE([compiler],
     [AS_HELP_STRING([--disable-compiler], [builds only onnx-xla-run, which runs compiled models: needs a C compiler and xxHash])],
     [ox_compiler=$enableval], [ox_compiler=yes])
-  AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_pcre2=no with_check=no])
+  AS_IF([test "$ox_compiler" = no], [with_onednn=no with_openblas=no with_leptonica=no with_pcre2=no with_check=no])
   AM_CONDITIONAL([COMPILER], [test "$ox_compiler" = yes])
   AC_ARG_ENABLE([precompiled],
     [AS_HELP_STRING([--disable-precompiled], [compiles no functions while building, so that each model brings all that it needs])],

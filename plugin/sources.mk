@@ -36,8 +36,11 @@ plugin_compiler_sources = \
 	plugin/compiler/compile.c \
 	plugin/compiler/compiler.c \
 	plugin/compiler/explain.c \
+	plugin/compiler/host/image.c \
+	plugin/compiler/host/image_file.c \
 	plugin/compiler/host/library.c \
 	plugin/compiler/host/maps.c \
+	plugin/compiler/host/pnm.c \
 	plugin/compiler/host/regex.c \
 	plugin/compiler/host/regex_pattern.c \
 	plugin/compiler/host/strings.c \
@@ -125,8 +128,11 @@ plugin_files = \
 	plugin/compiler/backend.h \
 	plugin/compiler/compiler.h \
 	plugin/compiler/compiler.map \
+	plugin/compiler/host/image_file.h \
+	plugin/compiler/host/leptonica_functions.def \
 	plugin/compiler/host/library.h \
 	plugin/compiler/host/pcre2_functions.def \
+	plugin/compiler/host/pnm.h \
 	plugin/compiler/host/regex.h \
 	plugin/compiler/host/regex_pattern.h \
 	plugin/compiler/internal.h \

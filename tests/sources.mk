@@ -163,6 +163,7 @@ test_programs = \
 	tests/fuzz/bytes/prog_fuzz_bytes \
 	tests/hlo/prog_run_pass \
 	tests/hostile/prog_hostile \
+	tests/hostile/prog_images \
 	tests/target/prog_machine_objects
 test_modules = \
 	tests/api/module_device_backend.la \
@@ -264,6 +265,7 @@ script_tests = \
 	tests/hlo/test-run-hlo \
 	tests/hostile/test-bombs \
 	tests/hostile/test-hostile \
+	tests/images/test-images \
 	tests/models/test-models \
 	tests/models/test-models-full \
 	tests/onnxifi/test-caffe2 \
@@ -961,6 +963,10 @@ tests_files = \
 	tests/hostile/run_bombs.py \
 	tests/hostile/test-bombs \
 	tests/hostile/test-hostile \
+	tests/images/cases.py \
+	tests/images/pictures.py \
+	tests/images/refusals.py \
+	tests/images/test-images \
 	tests/lsan.supp \
 	tests/made-cases \
 	tests/models/README \
@@ -1376,6 +1382,8 @@ tests_hlo_prog_run_pass_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_hlo_prog_run_pass_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_hostile_prog_hostile_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
 tests_hostile_prog_hostile_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_hostile_prog_images_CPPFLAGS = $(FLAGS_OF_CLIENTS) $(CHECK_CPPFLAGS)
+tests_hostile_prog_images_LDADD = $(LIBS_OF_CLIENTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_target_prog_machine_objects_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_target_prog_machine_objects_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_api_module_device_backend_la_SOURCES = tests/api/module_device_backend.c

@@ -109,6 +109,8 @@ void onnx_finish_body(const onnx_captures *captures, uint32_t n_inputs, hlo_comp
 STATUS_MUST_USE status onnx_import_inline(onnx_node *n, const char *attribute, uint32_t n_inputs,
                                           const hlo_value *inputs, hlo_value step, uint32_t n_outputs, hlo_value *out);
 
+/* The importer of operator versions that are not supported; there are none at present, until the standard adds some. */
+onnx_import_fn onnx_import_unsupported;
 /* Declares all importers that onnx_ops.def names. */
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   onnx_import_fn onnx_import_##importer;

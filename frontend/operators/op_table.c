@@ -16,6 +16,7 @@
   extern onnx_import_fn onnx_import_##importer;
 #include "frontend/operators/onnx_ops.def"
 #undef ONNX
+extern onnx_import_fn onnx_import_unsupported;
 
 static const onnx_op_row rows[] = {
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \

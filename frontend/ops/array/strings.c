@@ -1,5 +1,6 @@
-/* strings.c - operators on the bytes of strings: no kernel sees these, since arrays of strings have numbers
- * (base/tensor/string_table.h), so the host runs these nodes between segments (plugin/compiler/host/). */
+/* strings.c - operators on the bytes of strings and of files: no kernel sees the bytes of strings, since arrays have
+ * their numbers (base/tensor/string_table.h), and none decodes images, so the host runs these nodes between segments
+ * (plugin/compiler/host/). */
 #include "frontend/import/importer.h"
 
 static status on_the_host(const onnx_node *n) {
@@ -16,5 +17,13 @@ status onnx_import_regex_full_match(onnx_node *n) {
   return on_the_host(n);
 #else
   return status_error(STATUS_UNSUPPORTED, "onnx-xla was built without PCRE2, which matches patterns");
+#endif
+}
+
+status onnx_import_image_decoder(onnx_node *n) {
+#ifdef LEPTONICA_LIBRARY
+  return on_the_host(n);
+#else
+  return status_error(STATUS_UNSUPPORTED, "onnx-xla was built without Leptonica, which decodes images");
 #endif
 }

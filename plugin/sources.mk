@@ -44,6 +44,7 @@ plugin_compiler_sources = \
 	plugin/compiler/host/regex.c \
 	plugin/compiler/host/regex_pattern.c \
 	plugin/compiler/host/strings.c \
+	plugin/compiler/host/tokenizer.c \
 	plugin/compiler/import.c \
 	plugin/compiler/interpreter.c \
 	plugin/compiler/object.c \
@@ -135,6 +136,7 @@ plugin_files = \
 	plugin/compiler/host/pnm.h \
 	plugin/compiler/host/regex.h \
 	plugin/compiler/host/regex_pattern.h \
+	plugin/compiler/host/strings.h \
 	plugin/compiler/internal.h \
 	plugin/compiler/interpreter.h \
 	plugin/compiler/interpreter_internal.h \

@@ -114,6 +114,23 @@ def write_patterns(w):
           opset=20, one_program=False)
 
 
+SENTENCES = ["Hello World", "I love computer science !", "", " a  b ", "one,two;three, four", "émeu 猫 chat", "word", "a1 b22 c333", "...", "\n x\ty"]
+
+
+def write_tokenizers(w):
+    """The first set has as many strings as the second; the third has two dimensions where the case has no others."""
+    ways = [{"separators": s} for s in ([" "], [""], [",", ";"], [", ?", " "], [r"\s+"], ["x*"], ["a|b", "l+"], ["o", "lo"])]
+    ways += [{"tokenexp": t} for t in (".", r"\w+", r"[a-zA-Z0-9_]+", r"\pL\pL*", r"[^ ]+", r"x*", r"\d", r"(?s).")]
+    for way, least, mark in itertools.product(ways, (1, 2), (0, 1)):
+        if least == 2 and (way.get("separators") == [""] or way.get("tokenexp") == "."):
+            continue  # ONNX Runtime has no such tokens
+        w.add("Tokenizer", [[np.array(SENTENCES, object)], [np.array(SENTENCES[:3], object)], [np.array(SENTENCES[4:5], object)]], [STRING],
+              {"mark": mark, "mincharnum": least, "pad_value": "#"} | way, one_program=False)
+    for texts in (np.array(SENTENCES, object).reshape(2, 5), np.array(["", ""], object), np.array([""], object), np.zeros((2, 0), object)):
+        for mark in (0, 1):
+            w.add("Tokenizer", [[texts]], [STRING], {"mark": mark, "mincharnum": 1, "pad_value": "", "separators": [" "]}, one_program=False)
+
+
 def write_movement(w):
     def plain(op, sets, kinds, attributes=None, **more):
         w.add(op, sets, kinds, attributes, domain="", **more)
@@ -143,3 +160,4 @@ def write(w):
     write_movement(w)
     write_new_strings(w)
     write_patterns(w)
+    write_tokenizers(w)

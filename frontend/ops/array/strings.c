@@ -12,13 +12,17 @@ status onnx_import_string_concat(onnx_node *n) { return on_the_host(n); }
 status onnx_import_string_split(onnx_node *n) { return on_the_host(n); }
 status onnx_import_string_normalizer(onnx_node *n) { return on_the_host(n); }
 
-status onnx_import_regex_full_match(onnx_node *n) {
+static status by_pcre2(const onnx_node *n) {
 #ifdef PCRE2_LIBRARY
   return on_the_host(n);
 #else
+  (void)n;
   return status_error(STATUS_UNSUPPORTED, "onnx-xla was built without PCRE2, which matches patterns");
 #endif
 }
+
+status onnx_import_regex_full_match(onnx_node *n) { return by_pcre2(n); }
+status onnx_import_contrib_tokenizer(onnx_node *n) { return by_pcre2(n); }
 
 status onnx_import_image_decoder(onnx_node *n) {
 #ifdef LEPTONICA_LIBRARY

@@ -10,17 +10,11 @@
 #include "base/tensor/string_table.h"
 #include "frontend/import/importer.h"
 #include "plugin/compiler/host/regex.h"
-#include "plugin/compiler/interpreter_internal.h"
+#include "plugin/compiler/host/strings.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
-typedef struct text {
-  const char *bytes;
-  size_t n;
-} text;
-
-/* Returns input k, which must be an array of strings, with a reference for the caller. */
-static status string_input(const interpreted_node *n, size_t k, host_array **out) {
+status host_string_input(const interpreted_node *n, size_t k, host_array **out) {
   CHECK_THAT(n->run->options->strings, STATUS_UNSUPPORTED, "strings cannot be made here");
   TRY(interpreter_input(n, k, out));
   const shape *s = host_array_shape(*out);
@@ -29,18 +23,18 @@ static status string_input(const interpreted_node *n, size_t k, host_array **out
   return NULL;
 }
 
-static status text_of(const interpreted_node *n, const host_array *a, int64_t k, text *out) {
+status host_text_of(const interpreted_node *n, const host_array *a, int64_t k, host_text *out) {
   uint64_t number = ((const uint64_t *)host_array_data(a))[k];
   out->bytes = string_table_text(n->run->options->strings, number, &out->n);
   CHECK_THAT(out->bytes, STATUS_INVALID_ARGUMENT, "there is no string %" PRIu64, number);
   return NULL;
 }
 
-static uint64_t number_of(const interpreted_node *n, const void *bytes, size_t size) {
+uint64_t host_number_of(const interpreted_node *n, const void *bytes, size_t size) {
   return string_table_add(n->run->options->strings, bytes, size);
 }
 
-static status new_strings(const interpreted_node *n, const shape *s, host_array **out, uint64_t **numbers) {
+status host_strings_new(const interpreted_node *n, const shape *s, host_array **out, uint64_t **numbers) {
   TRY(shape_check(s, "the result"));
   TRY(host_array_new(n->run, s, out));
   *numbers = host_array_data(*out);
@@ -75,18 +69,18 @@ status interpret_string_concat(const interpreted_node *n) {
   host_array *x, *y, *z;
   uint64_t *numbers;
   shape s;
-  TRY(string_input(n, 0, &x));
-  TRY(string_input(n, 1, &y));
+  TRY(host_string_input(n, 0, &x));
+  TRY(host_string_input(n, 1, &y));
   TRY(broadcast_shape(host_array_shape(x), host_array_shape(y), &s));
-  TRY(new_strings(n, &s, &z, &numbers));
+  TRY(host_strings_new(n, &s, &z, &numbers));
   for (int64_t k = 0; k < shape_elements(&s); k++) {
-    text a, b;
-    TRY(text_of(n, x, broadcast_position(host_array_shape(x), &s, k), &a));
-    TRY(text_of(n, y, broadcast_position(host_array_shape(y), &s, k), &b));
+    host_text a, b;
+    TRY(host_text_of(n, x, broadcast_position(host_array_shape(x), &s, k), &a));
+    TRY(host_text_of(n, y, broadcast_position(host_array_shape(y), &s, k), &b));
     char *both = arena_alloc(n->outer->arena, a.n + b.n + 1);
     memcpy(both, a.bytes, a.n);
     memcpy(both + a.n, b.bytes, b.n);
-    numbers[k] = number_of(n, both, a.n + b.n);
+    numbers[k] = host_number_of(n, both, a.n + b.n);
     TRY(budget_check(n->run->options->budget));
   }
   host_array_release(x);
@@ -100,12 +94,12 @@ static bool is_blank(char c) { return c && strchr(" \t\n\v\f\r", c); }
 
 /* Takes the next part of the text, which is not at its end, as Python's str.split does without a delimiter: parts are
  * divided by any number of blanks, and the last one has all that is left.  Returns false if there is none. */
-static bool next_word(text *left, bool last, text *out) {
+static bool next_word(host_text *left, bool last, host_text *out) {
   while (left->n && is_blank(*left->bytes)) {
     left->bytes++;
     left->n--;
   }
-  *out = (text){left->bytes, 0};
+  *out = (host_text){left->bytes, 0};
   while (out->n < left->n && (last || !is_blank(left->bytes[out->n]))) {
     out->n++;
   }
@@ -115,31 +109,31 @@ static bool next_word(text *left, bool last, text *out) {
 }
 
 /* Takes the part up to the next delimiter.  Returns false if the text has ended, of which left->bytes is then NULL. */
-static bool next_part(text *left, const text *delimiter, bool last, text *out) {
+static bool next_part(host_text *left, const host_text *delimiter, bool last, host_text *out) {
   if (!left->bytes) {
     return false;
   }
   const char *end = last ? NULL : memmem(left->bytes, left->n, delimiter->bytes, delimiter->n);
-  *out = (text){left->bytes, end ? (size_t)(end - left->bytes) : left->n};
-  *left = end ? (text){end + delimiter->n, left->n - out->n - delimiter->n} : (text){NULL, 0};
+  *out = (host_text){left->bytes, end ? (size_t)(end - left->bytes) : left->n};
+  *left = end ? (host_text){end + delimiter->n, left->n - out->n - delimiter->n} : (host_text){NULL, 0};
   return true;
 }
 
 typedef struct splitting {
-  text delimiter; /* empty: words are divided by blanks */
-  int64_t most;   /* how often a string is divided at most */
+  host_text delimiter; /* empty: words are divided by blanks */
+  int64_t most;        /* how often a string is divided at most */
 } splitting;
 
 /* Writes the numbers of the parts to `numbers`, unless it is NULL, and returns how many there are. */
-static int64_t split(const interpreted_node *n, const splitting *s, text left, uint64_t *numbers) {
-  text part;
+static int64_t split(const interpreted_node *n, const splitting *s, host_text left, uint64_t *numbers) {
+  host_text part;
   for (int64_t count = 0;; count++) {
     bool last = count == s->most;
     if (!(s->delimiter.n ? next_part(&left, &s->delimiter, last, &part) : next_word(&left, last, &part))) {
       return count;
     }
     if (numbers) {
-      numbers[count] = number_of(n, part.bytes, part.n);
+      numbers[count] = host_number_of(n, part.bytes, part.n);
     }
   }
 }
@@ -156,24 +150,24 @@ status interpret_string_split(const interpreted_node *n) {
   host_array *x, *results[2];
   splitting how;
   uint64_t *numbers;
-  text t;
+  host_text t;
   TRY(read_splitting(n, &how));
-  TRY(string_input(n, 0, &x));
+  TRY(host_string_input(n, 0, &x));
   shape s = *host_array_shape(x), counts = shape_with_type(s, DTYPE_S64);
   int64_t count = shape_elements(&s), most = 0;
   CHECK_THAT(s.rank < SHAPE_MAX_RANK, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(NULL, &s));
   TRY(host_array_new(n->run, &counts, &results[1]));
   int64_t *lengths = host_array_data(results[1]);
   for (int64_t k = 0; k < count; k++) {
-    TRY(text_of(n, x, k, &t));
+    TRY(host_text_of(n, x, k, &t));
     lengths[k] = split(n, &how, t, NULL);
     most = lengths[k] > most ? lengths[k] : most;
   }
   s.dims[s.rank++] = most;
-  TRY(new_strings(n, &s, &results[0], &numbers));
+  TRY(host_strings_new(n, &s, &results[0], &numbers));
   memset(numbers, 0, (size_t)shape_bytes(&s));
   for (int64_t k = 0; k < count; k++) {
-    TRY(text_of(n, x, k, &t));
+    TRY(host_text_of(n, x, k, &t));
     (void)split(n, &how, t, numbers + k * most);
     TRY(budget_check(n->run->options->budget));
   }
@@ -186,7 +180,7 @@ status interpret_string_split(const interpreted_node *n) {
 typedef enum letters { LETTERS_SAME, LETTERS_LOWER, LETTERS_UPPER } letters;
 
 /* Changes the case of letters by Unicode's tables; bytes that are not UTF-8 stay as they are. */
-static text change_case(arena *a, text from, letters to) {
+static host_text change_case(arena *a, host_text from, letters to) {
   enum { LONGEST = 8 }; /* bytes of a character; the case of some changes their number */
   char *out = arena_alloc(a, LONGEST * from.n + 1);
   size_t n = 0;
@@ -209,7 +203,7 @@ static text change_case(arena *a, text from, letters to) {
     n += written;
     at += length;
   }
-  return (text){out, n};
+  return (host_text){out, n};
 }
 
 typedef struct normalizer {
@@ -218,7 +212,7 @@ typedef struct normalizer {
   str_map stops; /* the words that are left out, in lower case unless case_sensitive is set */
 } normalizer;
 
-static text key_of(arena *a, const normalizer *z, text t) {
+static host_text key_of(arena *a, const normalizer *z, host_text t) {
   return z->case_sensitive ? t : change_case(a, t, LETTERS_LOWER);
 }
 
@@ -248,7 +242,7 @@ static status read_normalizer(const interpreted_node *n, normalizer *out) {
   TRY(onnx_attr_byte_strings(n->node, "stopwords", &words, &count));
   str_map_init(&out->stops, a);
   for (size_t k = 0; k < count; k++) {
-    text key = key_of(a, out, (text){words[k].len ? (const char *)words[k].data : "", words[k].len});
+    host_text key = key_of(a, out, (host_text){words[k].len ? (const char *)words[k].data : "", words[k].len});
     *str_map_put_n(&out->stops, key.bytes, key.n) = out;
   }
   return NULL;
@@ -264,11 +258,11 @@ static status normalize(const interpreted_node *n, host_array *x, host_array **o
   CHECK_THAT(s.rank == 1 || (s.rank == 2 && s.dims[0] == 1), INVALID, "X is %s; it must be [C] or [1,C]",
              SHAPE_STR(NULL, &s));
   int64_t count = s.dims[s.rank - 1], kept = 0;
-  text *left = ARENA_NEW_N(a, text, (size_t)count + 1), t;
-  left[0] = (text){"", 0};
+  host_text *left = ARENA_NEW_N(a, host_text, (size_t)count + 1), t;
+  left[0] = (host_text){"", 0};
   for (int64_t k = 0; k < count; k++) {
-    TRY(text_of(n, x, k, &t));
-    text key = key_of(a, &z, t);
+    TRY(host_text_of(n, x, k, &t));
+    host_text key = key_of(a, &z, t);
     if (!str_map_get_n(&z.stops, key.bytes, key.n)) {
       left[kept++] = z.action ? change_case(a, t, z.action) : t;
     }
@@ -276,16 +270,16 @@ static status normalize(const interpreted_node *n, host_array *x, host_array **o
   }
   s.dims[s.rank - 1] = kept ? kept : 1;
   uint64_t *numbers;
-  TRY(new_strings(n, &s, out, &numbers));
+  TRY(host_strings_new(n, &s, out, &numbers));
   for (int64_t k = 0; k < s.dims[s.rank - 1]; k++) {
-    numbers[k] = number_of(n, left[k].bytes, left[k].n);
+    numbers[k] = host_number_of(n, left[k].bytes, left[k].n);
   }
   return NULL;
 }
 
 status interpret_string_normalizer(const interpreted_node *n) {
   host_array *x, *y;
-  TRY(string_input(n, 0, &x));
+  TRY(host_string_input(n, 0, &x));
   locale_t unicode = newlocale(LC_CTYPE_MASK, "C.UTF-8", NULL);
   CHECK_THAT(unicode, STATUS_UNSUPPORTED, "the system has no locale C.UTF-8");
   locale_t outer = uselocale(unicode);
@@ -303,8 +297,8 @@ status interpret_regex_full_match(const interpreted_node *n) {
   host_array *x, *y;
   const char *pattern;
   regex *r;
-  text t;
-  TRY(string_input(n, 0, &x));
+  host_text t;
+  TRY(host_string_input(n, 0, &x));
   TRY(onnx_attr_string(n->outer->arena, n->node, "pattern", NULL, &pattern));
   CHECK_THAT(pattern, INVALID, "attribute pattern is missing");
   TRY(status_prefix(regex_create(n->outer->arena, pattern, &r), "pattern \"%.60s\"", pattern));
@@ -312,7 +306,7 @@ status interpret_regex_full_match(const interpreted_node *n) {
   TRY(host_array_new(n->run, &s, &y));
   for (int64_t k = 0; k < shape_elements(&s); k++) {
     bool matches;
-    TRY(text_of(n, x, k, &t));
+    TRY(host_text_of(n, x, k, &t));
     TRY(status_prefix(regex_matches(r, t.bytes, t.n, &matches), "pattern \"%.60s\"", pattern));
     ((uint8_t *)host_array_data(y))[k] = matches;
     TRY(budget_check(n->run->options->budget));

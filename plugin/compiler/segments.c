@@ -328,6 +328,11 @@ static status run_guarded(void *data) {
   TRY(interpreter_run_frame(run, &p->main, f, outputs));
   interpreter_frame_end(run, f);
   for (uint32_t k = 0; k < p->source->n_outputs; k++) {
+    const model_value *declared = &p->source->outputs[k];
+    const shape *s = host_array_shape(outputs[k]);
+    CHECK_THAT(!declared->shape.type || model_value_takes(declared, s), STATUS_INVALID_MODEL | STATUS_ABOUT_TYPE,
+               "output '%s' is %s but declared as %s", declared->name, SHAPE_STR(NULL, s),
+               SHAPE_STR(NULL, &declared->shape));
     if (outputs[k]->base.elements || outputs[k]->references > 1) { /* another output may be the same array */
       TRY(host_array_pack(outputs[k], &w->outputs[k]));
       host_array_release(outputs[k]);

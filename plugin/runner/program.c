@@ -38,8 +38,8 @@ status runner_open(arena *a, const char *path, bool verify, runner_file *out) {
   rt_image *image;
   TRY(rt_image_open(a, path, verify, &image));
   CHECK_THAT(image->source.size == 0, STATUS_UNSUPPORTED,
-             "the sizes in this model depend on what it computes, so that it is compiled while it runs, which "
-             "onnx-xla-run cannot do: use onnx-xla run");
+             "this model runs segment by segment and is compiled while it runs, which onnx-xla-run cannot do: use "
+             "onnx-xla run");
   CHECK_THAT(image->n_programs > 0, STATUS_INVALID_FILE, "the file holds no program");
   CHECK_THAT(strcmp(image->target, cpu_target.name) == 0, STATUS_UNSUPPORTED | STATUS_ABOUT_BACKEND,
              "the file is for the backend '%s', but onnx-xla-run has only '%s'", image->target, cpu_target.name);

@@ -36,6 +36,7 @@ plugin_compiler_sources = \
 	plugin/compiler/compile.c \
 	plugin/compiler/compiler.c \
 	plugin/compiler/explain.c \
+	plugin/compiler/host/cast.c \
 	plugin/compiler/host/image.c \
 	plugin/compiler/host/image_file.c \
 	plugin/compiler/host/library.c \

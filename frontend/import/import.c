@@ -204,7 +204,7 @@ static status import_operator(onnx_scope *s, const Onnx__NodeProto *node) {
   const onnx_op_row *row;
   TRY(find_row(s, node, &row));
   TRY(check_arity(node, row));
-  if (row->host == onnx_host_for_sequences || row->host == onnx_host_always) {
+  if (row->host == onnx_host_for_sequences || row->host == onnx_host_asked) {
     TRY(leave_sequences(s, node));
   }
   hlo_value *in = value_list(a, node->n_input, row->max_inputs);

@@ -9,7 +9,7 @@ typedef status onnx_import_fn(onnx_node *n);
 typedef struct onnx_sizes onnx_sizes;
 typedef bool onnx_sizes_fn(const onnx_node *n, onnx_sizes *out);
 /* The reasons for which a node may be host-interpreted; onnx_ops.def explains them. */
-typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences, onnx_host_always } onnx_host;
+typedef enum onnx_host { onnx_host_no, onnx_host_for_body, onnx_host_for_sequences, onnx_host_asked } onnx_host;
 /* Says whether an importer takes inputs with symbolic dimensions (`open`) or needs constant ones (symbolic.h). */
 typedef enum onnx_symbols { onnx_symbols_fixed, onnx_symbols_open } onnx_symbols;
 /* One row of onnx_ops.def: an operator from one version of its operator set on. */

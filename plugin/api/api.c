@@ -243,6 +243,18 @@ oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor 
   return api_error(describe(output_at(model, index), "output", index, out));
 }
 
+static oxla_kind kind_of(const model_value *v) {
+  switch (v ? v->shape.kind : SHAPE_ARRAY) {
+    case SHAPE_SEQUENCE: return v->element == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
+    case SHAPE_OPTIONAL: return OXLA_OPTIONAL;
+    case SHAPE_MAP: return OXLA_MAP;
+    default: return OXLA_TENSOR;
+  }
+}
+
+oxla_kind oxla_input_kind(const oxla_model *model, size_t index) { return kind_of(input_at(model, index)); }
+oxla_kind oxla_output_kind(const oxla_model *model, size_t index) { return kind_of(output_at(model, index)); }
+
 const char *oxla_metadata(const oxla_model *model, const char *key) {
   const compiler_model *s = source_of(model);
   for (uint32_t k = 0; key && k < s->n_properties; k++) {

@@ -88,7 +88,8 @@ STATUS_MUST_USE status api_put_input(oxla_run *run, size_t k, const shape *s, co
 /* Frees the list of the elements of input k, if it is set to a sequence. */
 void api_drop_list(oxla_run *run, size_t input);
 
-/* Creates run->strings if the model has strings and the run has no table yet. */
+/* Creates run->strings if the model has strings, or runs segment by segment, so that it may make some, and the run has
+ * no table yet.  The run is compiled. */
 STATUS_MUST_USE status api_need_strings(oxla_run *run);
 /* Executes the run.  Must be called after api_begin. */
 STATUS_MUST_USE status api_execute(oxla_run *run);

@@ -354,9 +354,10 @@ status api_prepare(oxla_run *run, session_inputs *inputs) {
   }
   TRY(check_memory(run));
   run->executed = false;
-  TRY(api_need_strings(run));
   *inputs = inputs_of(run);
   TRY(compile(run, inputs));
+  TRY(api_need_strings(run));
+  inputs->strings = run->strings;
   return api_place_carried(run);
 }
 

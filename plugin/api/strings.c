@@ -19,8 +19,8 @@ static bool holds_strings(uint32_t n, const model_value *values) {
 
 status api_need_strings(oxla_run *run) {
   const compiler_model *m = session_source(run->model->session);
-  bool has_strings = string_table_count(m->strings) > 1 || holds_strings(m->n_inputs, m->inputs) ||
-                     holds_strings(m->n_outputs, m->outputs);
+  bool has_strings = !run->compiled->program || string_table_count(m->strings) > 1 ||
+                     holds_strings(m->n_inputs, m->inputs) || holds_strings(m->n_outputs, m->outputs);
   return has_strings && !run->strings ? guard_run(create_table, run) : NULL;
 }
 

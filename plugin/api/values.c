@@ -3,25 +3,6 @@
 
 #include "plugin/api/internal.h"
 
-static oxla_kind kind_of(const model_value *v) {
-  switch (v ? v->shape.kind : SHAPE_ARRAY) {
-    case SHAPE_SEQUENCE: return v->element == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
-    case SHAPE_OPTIONAL: return OXLA_OPTIONAL;
-    case SHAPE_MAP: return OXLA_MAP;
-    default: return OXLA_TENSOR;
-  }
-}
-
-oxla_kind oxla_input_kind(const oxla_model *model, size_t index) {
-  const compiler_model *s = session_source(model->session);
-  return kind_of(index < s->n_inputs ? &s->inputs[index] : NULL);
-}
-
-oxla_kind oxla_output_kind(const oxla_model *model, size_t index) {
-  const compiler_model *s = session_source(model->session);
-  return kind_of(index < s->n_outputs ? &s->outputs[index] : NULL);
-}
-
 /* --- inputs --- */
 
 void api_drop_list(oxla_run *run, size_t input) {

@@ -397,7 +397,7 @@ static status run_node(const interpreted_node *n) {
 #define row_no(domain, name, importer)
 #define row_for_body(domain, name, importer) {domain, name, interpret_##importer},
 #define row_for_sequences(domain, name, importer) {domain, name, interpret_##importer},
-#define row_always(domain, name, importer) {domain, name, interpret_##importer},
+#define row_asked(domain, name, importer) {domain, name, interpret_##importer},
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   row_##host(domain, name, importer)
 #include "frontend/operators/onnx_ops.def"

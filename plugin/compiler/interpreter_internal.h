@@ -48,13 +48,13 @@ typedef status interpret_fn(const interpreted_node *n);
 #define declare_no(importer)
 #define declare_for_body(importer) interpret_fn interpret_##importer;
 #define declare_for_sequences(importer) interpret_fn interpret_##importer;
-#define declare_always(importer) interpret_fn interpret_##importer;
+#define declare_asked(importer) interpret_fn interpret_##importer;
 #define ONNX(domain, name, since, min_in, max_in, min_out, max_out, sizes, symbols, work, host, importer) \
   declare_##host(importer)
 #include "frontend/operators/onnx_ops.def"
 #undef declare_no
 #undef declare_for_body
 #undef declare_for_sequences
-#undef declare_always
+#undef declare_asked
 
 #endif

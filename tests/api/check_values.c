@@ -124,6 +124,7 @@ START_TEST(values_of_all_kinds) {
   ck_assert_int_eq(oxla_input_kind(model, 2), OXLA_OPTIONAL);
   ck_assert_int_eq(oxla_output_kind(model, 3), OXLA_OPTIONAL);
   ck_assert_int_eq(oxla_output_kind(model, 99), OXLA_TENSOR);
+  ck_assert_int_eq(oxla_input_kind(NULL, 0), OXLA_TENSOR);
   succeed(oxla_input_type(model, 0, &t));
   ck_assert_int_eq(t.type, OXLA_FLOAT);
   ck_assert_int_eq(t.rank, -1);

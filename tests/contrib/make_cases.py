@@ -10,6 +10,7 @@ import machine_learning
 import maps
 import products
 import quantised
+import sequences
 import strings
 import trees
 import without_kernels
@@ -80,3 +81,4 @@ trees.write_regressors(w)
 trees.write_classifiers(w)
 trees.write_compact(w)
 maps.write(w)
+sequences.write(w)

@@ -31,6 +31,11 @@ def map_type(x):
     return helper.make_map_type_proto(numbers[type(key)], helper.make_tensor_type_proto(numbers[type(value)], []))
 
 
+def sequence_type(x):
+    """The type of a sequence of arrays that is a list."""
+    return helper.make_sequence_type_proto(helper.make_tensor_type_proto(helper.np_dtype_to_tensor_dtype(x[0].dtype), None))
+
+
 def map_proto(x, name=""):
     """numpy_helper.from_dict takes no strings as keys."""
     m = MapProto(name=name, key_type=map_type(x).map_type.key_type)
@@ -123,8 +128,8 @@ class Writer:
         dims = {}
         info = []
         for n, x in sets[0].items():
-            if isinstance(x, dict):
-                info.append(helper.make_value_info(n, map_type(x)))
+            if isinstance(x, (dict, list)):
+                info.append(helper.make_value_info(n, map_type(x) if isinstance(x, dict) else sequence_type(x)))
             elif n not in constants:
                 sizes = zip(*(s[n].shape for s in sets))
                 shape = [s[0] if len(set(s)) == 1 else dims.setdefault(s, "s%d" % len(dims)) for s in sizes]

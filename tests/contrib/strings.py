@@ -131,6 +131,36 @@ def write_tokenizers(w):
             w.add("Tokenizer", [[texts]], [STRING], {"mark": mark, "mincharnum": 1, "pad_value": "", "separators": [" "]}, one_program=False)
 
 
+def digits(x):
+    """The fewest digits from which a float can be read again; ONNX Runtime writes 8 digits, or 17 of a double."""
+    texts = ["%.*g" % (n, x) for n in range(1, 18)]
+    return {"inf": "INF", "-inf": "-INF", "nan": "NaN"}.get(texts[0]) or next(t for t in texts if x.dtype.type(t) == x)
+
+
+def write_casts(w):
+    def cast(texts, kind, expected=None, **more):
+        w.add("Cast", [[np.array(texts, object)], [np.array(texts[:1], object)]], [kind], {"to": kind}, domain="",
+              one_program=False, expected=expected, **more)
+    numbers = ["3.14", "1e-5", "-1E8", "0", "-0.0", "16777217", "0.1", "1e400"]
+    for kind in (F32, TensorProto.DOUBLE):
+        cast(numbers[:6], kind)
+        cast(["INF", "-inf", "+INF", "NaN", "nan"], kind, lambda x, k=kind: [x.astype(helper.tensor_dtype_to_np_dtype(k))])
+    cast(["100", "-7", "127", "0"], TensorProto.INT8)
+    cast(["9223372036854775807", "-9223372036854775808", "12", "+5"], S64)
+    cast(["18446744073709551615", "0"], TensorProto.UINT64)
+    cast(["100.5", "-2.9"], S64, lambda x: [np.vectorize(float)(x).astype(np.int64)])
+    cast(["0", "2"], BOOL, lambda x: [np.vectorize(float)(x) != 0])
+    for dtype in (np.float32, np.float64, np.float16):
+        values = np.concatenate([floats(9).astype(dtype), np.array([0.1, 1 / 3, 1e4, 2048, -0.0, 6e-5, np.inf, -np.inf, np.nan], dtype)])
+        w.add("Cast", [[values], [values[:2]]], [STRING], {"to": STRING}, domain="", one_program=False,
+              expected=lambda x: [np.array([digits(v) for v in x], object)])
+    for values in (np.array([5, -2 ** 63, 2 ** 63 - 1]), np.array([2 ** 64 - 1, 0], np.uint64), np.array([-128, 7], np.int8)):
+        w.add("Cast", [[values]], [STRING], {"to": STRING}, domain="", one_program=False)
+    for like, x in ((np.array(["a"], object), np.array([1.5, -2.0], np.float32)), (np.zeros(1, np.float32), np.array(["1.5", "-2e3"], object))):
+        w.add("CastLike", [[x, like]], [STRING if like.dtype == object else F32], domain="", one_program=False)
+    w.add("Cast", [[np.array(["a", "b"], object)]], [STRING], {"to": STRING}, domain="", one_program=False)
+
+
 def write_movement(w):
     def plain(op, sets, kinds, attributes=None, **more):
         w.add(op, sets, kinds, attributes, domain="", **more)
@@ -161,3 +191,4 @@ def write(w):
     write_new_strings(w)
     write_patterns(w)
     write_tokenizers(w)
+    write_casts(w)

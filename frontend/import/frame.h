@@ -16,7 +16,8 @@
 
 /* A value from outside of a segment: an input of the caller, or the result of an earlier segment.  It may also be a
  * sequence of such arrays.  Then the kind of value.shape is SHAPE_SEQUENCE, and each of the elements has its own data,
- * `known` and `asked`.  Or it is an optional without an element: a list without elements of the kind SHAPE_OPTIONAL. */
+ * `known` and `asked`.  Or it is an optional without an element: a list without elements of the kind SHAPE_OPTIONAL.
+ * A sequence of maps has no `elements`, since nothing in a model reads one. */
 typedef struct onnx_array {
   literal value; /* if data is NULL, only the shape is known */
   bool known;    /* whether the value is a constant in the modules of segments; otherwise it is a parameter */

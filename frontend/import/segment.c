@@ -94,7 +94,8 @@ static hlo_value add_array(onnx_importer *im, hlo_builder *b, const char *name, 
 
 /* Adds a sequence, or an optional without an element.  Maps are read by host-interpreted nodes only. */
 static hlo_value add_list(onnx_importer *im, hlo_builder *b, const char *name, onnx_array *sequence) {
-  bool map = sequence->value.shape.kind == SHAPE_MAP || (sequence->n && sequence->elements[0]->elements);
+  bool map = sequence->value.shape.kind == SHAPE_MAP || !sequence->elements ||
+             (sequence->n && sequence->elements[0]->value.shape.kind != SHAPE_ARRAY);
   if (map) {
     hlo_fail(b, status_error(STATUS_INVALID_MODEL, "'%s' is a map or a sequence of maps", name));
     return (hlo_value){0};
@@ -119,7 +120,7 @@ static bool value_in(onnx_scope *s, const char *name, hlo_value *out) {
     *out = (hlo_value){0};
     return true;
   }
-  if (array && array->elements) {
+  if (array && array->value.shape.kind != SHAPE_ARRAY) {
     *out = add_list(im, s->b, name, array);
   } else if (array) {
     *out = add_array(im, s->b, name, array);

@@ -30,6 +30,12 @@ status host_array_new(interpreter_run *run, const shape *s, host_array **out) {
   return NULL;
 }
 
+status host_packed_new(interpreter_run *run, const shape *s, size_t bytes, host_array **out, void **memory) {
+  TRY(new_array(run, s, bytes, out, memory));
+  (*out)->base.value.data = *memory;
+  return NULL;
+}
+
 status host_array_copy(interpreter_run *run, const literal *l, host_array **out) {
   TRY(host_array_new(run, &l->shape, out));
   if (shape_elements(&l->shape)) {
@@ -69,14 +75,14 @@ status host_array_from(interpreter_run *run, const literal *l, host_array **out)
 static literal literal_of(const host_array *a) {
   arena *scratch = a->run->scratch;
   literal l = a->base.value;
-  if (literal_is_list(&l)) {
+  if (a->base.elements) {
     literal *items = ARENA_NEW_N(scratch, literal, a->base.n);
     literal_list *list = ARENA_NEW(scratch, literal_list);
     for (uint32_t k = 0; k < a->base.n; k++) {
       items[k] = literal_of(host_list_element(a, k));
     }
     *list = (literal_list){a->base.n, items};
-    l.data = list;
+    l.data = literal_is_list(&l) ? list : NULL;
   }
   return l;
 }

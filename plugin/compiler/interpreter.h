@@ -52,6 +52,10 @@ STATUS_MUST_USE status host_array_copy(interpreter_run *run, const literal *l, h
  * SHAPE_OPTIONAL and n is 0), with one reference, and takes over the caller's references to the elements. */
 STATUS_MUST_USE status host_list_new(interpreter_run *run, shape_kind kind, dtype type, uint32_t n,
                                      host_array *const *elements, host_array **out);
+/* Makes a sequence of maps, which nothing in a model reads, as the block of memory that an output is (literal_pack).
+ * The caller writes it to *memory, beginning with the literal_list. */
+STATUS_MUST_USE status host_packed_new(interpreter_run *run, const shape *s, size_t bytes, host_array **out,
+                                       void **memory);
 static inline bool host_is_sequence(const host_array *a) { return a->base.value.shape.kind == SHAPE_SEQUENCE; }
 static inline host_array *host_list_element(const host_array *sequence, uint32_t k) {
   return (host_array *)sequence->base.elements[k];

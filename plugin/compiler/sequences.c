@@ -13,8 +13,8 @@ enum { MOST_ELEMENTS = 1 << 16 };
 /* Returns input k, which must be a sequence, with a reference for the caller. */
 static status sequence_input(const interpreted_node *n, size_t k, host_array **out) {
   TRY(interpreter_input(n, k, out));
-  CHECK_THAT(host_is_sequence(*out), INVALID, "input '%s' is %s; a sequence is needed", n->node->input[k],
-             SHAPE_STR(NULL, host_array_shape(*out)));
+  CHECK_THAT(host_is_sequence(*out) && (*out)->base.elements, INVALID, "input '%s' is %s; a sequence is needed",
+             n->node->input[k], SHAPE_STR(NULL, host_array_shape(*out)));
   return NULL;
 }
 

@@ -301,6 +301,30 @@ START_TEST(wrong_maps_are_refused) {
 }
 END_TEST
 
+/* Maps are no tensors: what reads sequences of tensors refuses sequences of maps, of an input and of a node. */
+START_TEST(sequences_of_maps_are_read_by_nobody) {
+  message g = {.n = 0}, import = {.n = 0};
+  add_value(&g, GRAPH_INPUT, "x", OXLA_FLOAT, DIMS(-1, 2));
+  add_ml_node(&g, "ZipMap", "x", "zs", "classlabels_int64s", 2, (const int64_t[]){3, 1});
+  add_node(&g, _i ? "SequenceLength" : "Identity", "zs", NULL, "n");
+  if (_i) {
+    add_value(&g, GRAPH_OUTPUT, "n", OXLA_INT64, SCALAR);
+  } else {
+    add_map(&g, GRAPH_OUTPUT, "n", true);
+  }
+  message m = finish_model(&g, 8, 17);
+  put_text(&import, 1, "ai.onnx.ml");
+  put_int(&import, 2, 3);
+  put_message(&m, 8, &import);
+  oxla_model *model = load(&m, 0);
+  oxla_run *run = new_run(model);
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){3, 2}, numbers_of));
+  refuse(oxla_execute(run), OXLA_INVALID_MODEL, "'zs' is a map or a sequence of maps");
+  oxla_run_destroy(run);
+  oxla_model_destroy(model);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("values");
   tcase_set_timeout(c, 60);
@@ -309,5 +333,6 @@ int main(void) {
   tcase_add_loop_test(c, wrong_values_are_refused, 0, 2);
   tcase_add_loop_test(c, maps_have_keys_and_values, 0, 2);
   tcase_add_loop_test(c, wrong_maps_are_refused, 0, 2);
+  tcase_add_loop_test(c, sequences_of_maps_are_read_by_nobody, 0, 2);
   return run_suite("values", c);
 }

@@ -8,6 +8,7 @@
 #include <string.h>
 
 #include "base/locale.h"
+#include "base/tensor/literal_list.h"
 #include "base/tensor/string_table.h"
 #include "frontend/import/importer.h"
 #include "plugin/compiler/interpreter_internal.h"
@@ -84,30 +85,51 @@ static status read_keys(const interpreted_node *n, const char *ints, const char 
 
 /* --- ZipMap --- */
 
-static status make_keys(const interpreted_node *n, dtype type, const entry *e, int64_t count, host_array **out) {
-  shape s = shape_make(type, 1, &count);
-  TRY(host_array_new(n->run, &s, out));
+/* The memory of a sequence of maps: what the lists point to follows them. */
+typedef struct map_lists {
+  literal_list list;
+  literal items[2]; /* the keys, which all maps share, and the values */
+} map_lists;
+
+static void write_map(map_lists *m, const int64_t *keys, dtype type, int64_t count, const float *values) {
+  m->items[0] = literal_make(shape_make(type, 1, &count), keys);
+  m->items[1] = literal_make(shape_make(DTYPE_F32, 1, &count), values);
+  m->list = (literal_list){2, m->items};
+}
+
+/* Makes a map of each row of X, with the keys in e[0] to e[count - 1]. */
+static status make_maps(const interpreted_node *n, const host_array *x, int64_t rows, int64_t width, const entry *e,
+                        int64_t count, dtype type, host_array **out) {
+  size_t of_rows = (size_t)rows, of_keys = (size_t)count;
+  size_t bytes = sizeof(literal_list) + of_rows * (sizeof(literal) + sizeof(map_lists)) + of_keys * sizeof(int64_t) +
+                 of_rows * of_keys * sizeof(float);
+  shape s = shape_scalar(DTYPE_F32);
+  s.kind = SHAPE_SEQUENCE;
+  void *memory;
+  TRY(host_packed_new(n->run, &s, bytes, out, &memory));
+  literal_list *all = memory;
+  literal *items = (literal *)(all + 1);
+  map_lists *maps = (map_lists *)(items + of_rows);
+  int64_t *keys = (int64_t *)(maps + of_rows);
+  float *values = (float *)(keys + of_keys);
+  *all = (literal_list){(uint32_t)rows, items};
   for (int64_t k = 0; k < count; k++) {
-    ((int64_t *)host_array_data(*out))[k] = e[k].key;
+    keys[k] = e[k].key;
+  }
+  for (int64_t r = 0; r < rows; r++, values += count) {
+    const float *row = (const float *)host_array_data(x) + r * width;
+    for (int64_t k = 0; k < count; k++) {
+      values[k] = row[e[k].at];
+    }
+    write_map(&maps[r], keys, type, count, values);
+    items[r] = literal_map(&maps[r].list);
   }
   return NULL;
 }
 
-/* Makes the map of a row of X; all maps share the array of keys. */
-static status make_map(const interpreted_node *n, const float *row, const entry *e, int64_t count, host_array *keys,
-                       host_array **out) {
-  host_array *parts[2] = {host_array_retain(keys), NULL};
-  shape s = shape_make(DTYPE_F32, 1, &count);
-  TRY(host_array_new(n->run, &s, &parts[1]));
-  for (int64_t k = 0; k < count; k++) {
-    ((float *)host_array_data(parts[1]))[k] = row[e[k].at];
-  }
-  return host_list_new(n->run, SHAPE_MAP, DTYPE_F32, 2, parts, out);
-}
-
 status interpret_zip_map(const interpreted_node *n) {
   enum { MOST_MAPS = 1 << 24 };
-  host_array *x, *keys, *all;
+  host_array *x, *all;
   entry *e;
   int64_t width, count;
   dtype type;
@@ -122,14 +144,7 @@ status interpret_zip_map(const interpreted_node *n) {
   CHECK_THAT(rows <= MOST_MAPS, STATUS_RESOURCE, "a sequence of %" PRId64 " maps; at most %d are supported", rows,
              MOST_MAPS);
   count = sort_entries(e, width);
-  TRY(make_keys(n, type, e, count, &keys));
-  host_array **maps = ARENA_NEW_N(n->outer->arena, host_array *, (size_t)rows + 1);
-  for (int64_t k = 0; k < rows; k++) {
-    TRY(budget_check(n->run->options->budget));
-    TRY(make_map(n, (const float *)host_array_data(x) + k * width, e, count, keys, &maps[k]));
-  }
-  TRY(host_list_new(n->run, SHAPE_SEQUENCE, DTYPE_F32, (uint32_t)rows, maps, &all));
-  host_array_release(keys);
+  TRY(make_maps(n, x, rows, width, e, count, type, &all));
   host_array_release(x);
   return interpreter_define_outputs(n, 1, &all);
 }

@@ -548,6 +548,7 @@ tests_files = \
 	tests/contrib/quantised.py \
 	tests/contrib/refusals.py \
 	tests/contrib/runtime_cases.py \
+	tests/contrib/scikit_learn.py \
 	tests/contrib/sequences.py \
 	tests/contrib/strings.py \
 	tests/contrib/test-contrib \

@@ -680,6 +680,13 @@ tests_files = \
 	tests/fuzz/bytes/corpus/tensor/seed-top_k-input_1.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_0.pb \
 	tests/fuzz/bytes/corpus/tensor/seed-top_k-output_1.pb \
+	tests/fuzz/bytes/corpus/value/seed-identity_opt.pb \
+	tests/fuzz/bytes/corpus/value/seed-maps.pb \
+	tests/fuzz/bytes/corpus/value/seed-numbers.pb \
+	tests/fuzz/bytes/corpus/value/seed-optional_get_element_sequence.pb \
+	tests/fuzz/bytes/corpus/value/seed-optional_has_element_empty_optional_input.pb \
+	tests/fuzz/bytes/corpus/value/seed-sequence_insert_at_front.pb \
+	tests/fuzz/bytes/corpus/value/seed-words.pb \
 	tests/fuzz/bytes/make-corpus \
 	tests/fuzz/bytes/make-images \
 	tests/fuzz/bytes/mutate.h \

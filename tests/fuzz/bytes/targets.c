@@ -13,6 +13,7 @@
 #include "frontend/import/symbolic.h"
 #include "frontend/model/model.h"
 #include "frontend/model/tensor.h"
+#include "frontend/model/value.h"
 #include "hlo/passes/pass.h"
 #include "hlo/text/text.h"
 #include "runtime/exec/binding.h"
@@ -277,6 +278,49 @@ static status tensor(void *data) {
   return onnx_tensor_parse_pb(j->a, "tensor", j->bytes, j->size, string_table_create(j->a, NULL), &name, &l);
 }
 
+static void same_value(const literal *x, const literal *y) {
+  if (!literal_is_list(x) || !shape_equal(&x->shape, &y->shape)) {
+    same(x, y, "a value");
+    return;
+  }
+  if (literal_elements(x)->n != literal_elements(y)->n) {
+    fail("a value", "has another number of elements than what was written");
+  }
+  for (uint32_t k = 0; k < literal_elements(x)->n; k++) {
+    same_value(&literal_elements(x)->items[k], &literal_elements(y)->items[k]);
+  }
+}
+
+/* Reads the bytes as a sequence, an optional or a map, and what can be read once more from the bytes that are written
+ * of a copy in one block. */
+static status value_of(const job *j, shape_kind kind) {
+  shape s = shape_scalar(DTYPE_F32);
+  literal l, again;
+  const char *name;
+  uint8_t *bytes;
+  size_t size;
+  string_table *strings = string_table_create(j->a, NULL);
+  s.kind = (uint8_t)kind;
+  TRY(onnx_value_parse_pb(j->a, "value", j->bytes, j->size, &s, strings, &name, &l));
+  void *block = arena_alloc_aligned(j->a, literal_packed_bytes(&l) + 1, 64);
+  literal_pack(&l, block);
+  literal copy = literal_make(l.shape, block);
+  TRY(onnx_value_to_pb(j->a, name, kind, &copy, strings, &bytes, &size));
+  TRY(status_prefix(onnx_value_parse_pb(j->a, "value", bytes, size, &s, strings, &name, &again), "written"));
+  if (l.shape.kind != SHAPE_OPTIONAL) {
+    same_value(&l, &again);
+  }
+  return NULL;
+}
+
+static status value(void *data) {
+  status failed = value_of(data, SHAPE_SEQUENCE);
+  status_free(failed);
+  failed = value_of(data, SHAPE_MAP);
+  status_free(failed);
+  return value_of(data, SHAPE_OPTIONAL);
+}
+
 /* --- the table --- */
 
 #define TARGET(fn) \
@@ -286,12 +330,11 @@ TARGET(hlo)
 TARGET(image)
 TARGET(npy)
 TARGET(tensor)
+TARGET(value)
 
-static const bytes_target targets[] = {{"model", run_model, mutate_protobuf},
-                                       {"hlo", run_hlo, mutate_text},
-                                       {"image", run_image, mutate_image},
-                                       {"npy", run_npy, NULL},
-                                       {"tensor", run_tensor, mutate_protobuf}};
+static const bytes_target targets[] = {{"model", run_model, mutate_protobuf},   {"hlo", run_hlo, mutate_text},
+                                       {"image", run_image, mutate_image},      {"npy", run_npy, NULL},
+                                       {"tensor", run_tensor, mutate_protobuf}, {"value", run_value, mutate_protobuf}};
 
 const bytes_target *bytes_target_at(unsigned k) { return k < sizeof targets / sizeof *targets ? &targets[k] : NULL; }
 

@@ -173,7 +173,6 @@ static const node_case refusals[] = {
     {"Cast", 6, "", "f32[1]:1", "!to"},
     {"Cast", 6, "to=99", "f32[1]:1", "!99 is no element type"},
     {"Cast", 6, "to=-9223372036854775808", "f32[1]:1", "!is no element type"},
-    {"Cast", 9, "to=8", "f32[1]:1", "?strings"},
     {"Cast", 24, "to=24 round_mode=sideways", "f32[1]:1", "!round_mode"},
     {"BitCast", 26, "to=11", "f32[1]:1", "!"},
     {"ReduceSum", 11, "axes=[2]", "f32[1]:1", "!axis 2 is outside of [-1, 1)"},

@@ -142,6 +142,11 @@ bool onnx_require_told_inputs(const onnx_node *n, uint32_t k) {
 
 void onnx_require_interpreter(const onnx_node *n) { n->scope->importer->requirements.host_interpreted = true; }
 
+status onnx_leave_to_interpreter(const onnx_node *n, const char *why) {
+  onnx_require_interpreter(n);
+  return status_error(STATUS_UNSUPPORTED, "%s", why);
+}
+
 /* Returns the name of input k.  An importer may import a node as another operator, with inputs at other places than
  * those of the node's proto, so the name of the same value is looked for.  Returns NULL if no input has the value. */
 static const char *input_name(const onnx_node *n, uint32_t k) {

@@ -55,6 +55,8 @@ bool onnx_require_told_inputs(const onnx_node *n, uint32_t k);
 /* Notes that the node must be host-interpreted: it does not become a part of a module.  Instead the host runs the
  * node's control flow, and each of its bodies segment by segment (frame.h). */
 void onnx_require_interpreter(const onnx_node *n);
+/* Does that, and returns the error with which the importer ends then. */
+STATUS_MUST_USE status onnx_leave_to_interpreter(const onnx_node *n, const char *why);
 /* Returns the content of input k, a constant integer array of rank 0 or 1, as s64 values on the arena; errors are those
  * of onnx_const_literal, and INVALID_MODEL if the constant is no such array. */
 STATUS_MUST_USE status onnx_const_ints(const onnx_node *n, uint32_t k, const char *what, const int64_t **values,

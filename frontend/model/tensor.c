@@ -407,16 +407,16 @@ status onnx_tensor_read_pb(arena *a, const char *path, string_table *strings, co
   return onnx_tensor_parse_pb(a, src.name, src.bytes, src.size, strings, name, out);
 }
 
-static status put_strings(arena *a, const char *name, const literal *l, const string_table *strings,
-                          Onnx__TensorProto *out) {
+status onnx_strings_to_bytes(arena *a, const char *name, const literal *l, const string_table *strings,
+                             ProtobufCBinaryData **out, size_t *n) {
   const uint64_t *numbers = l->data;
   CHECK_THAT(strings, STATUS_UNSUPPORTED, "%s: strings cannot be written here", name);
-  out->n_string_data = (size_t)shape_elements(&l->shape);
-  out->string_data = ARENA_NEW_N(a, ProtobufCBinaryData, out->n_string_data);
-  for (size_t k = 0; k < out->n_string_data; k++) {
-    const char *text = string_table_text(strings, numbers[k], &out->string_data[k].len);
+  *n = (size_t)shape_elements(&l->shape);
+  *out = ARENA_NEW_N(a, ProtobufCBinaryData, *n);
+  for (size_t k = 0; k < *n; k++) {
+    const char *text = string_table_text(strings, numbers[k], &(*out)[k].len);
     CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "%s: there is no string %" PRIu64, name, numbers[k]);
-    out->string_data[k].data = (uint8_t *)(uintptr_t)text;
+    (*out)[k].data = (uint8_t *)(uintptr_t)text;
   }
   return NULL;
 }
@@ -432,7 +432,7 @@ status onnx_tensor_from_literal(arena *a, const char *name, const literal *l, co
   out->n_dims = l->shape.rank;
   out->dims = arena_memdup(a, l->shape.dims, l->shape.rank * sizeof(int64_t));
   if (type == DTYPE_STR) {
-    return put_strings(a, name, l, strings, out);
+    return onnx_strings_to_bytes(a, name, l, strings, &out->string_data, &out->n_string_data);
   }
   out->has_raw_data = 1;
   out->raw_data.len = packed_bytes(type, n);

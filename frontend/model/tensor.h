@@ -36,6 +36,10 @@ STATUS_MUST_USE status onnx_tensor_read_pb(arena *a, const char *path, string_ta
 STATUS_MUST_USE status onnx_tensor_parse_pb(arena *a, const char *what, const void *bytes, size_t size,
                                             string_table *strings, const char **name, literal *out);
 
+/* Sets *out to the bytes of the strings of an array, which stay in the table; NULL means that strings are refused.
+ * Errors begin with `name`. */
+STATUS_MUST_USE status onnx_strings_to_bytes(arena *a, const char *name, const literal *l, const string_table *strings,
+                                             ProtobufCBinaryData **out, size_t *n);
 /* Writes a literal into *out as a TensorProto with raw_data.  raw_data points to the literal's own elements, except for
  * types smaller than a byte, whose elements are packed onto `a`, and strings, whose bytes stay in the table; NULL means
  * that they are refused. */

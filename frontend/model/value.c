@@ -146,31 +146,24 @@ status onnx_value_read_pb(arena *a, const char *path, const shape *declared, str
 
 /* --- writing --- */
 
-static void make_keys(arena *a, const literal *keys, const string_table *strings, Onnx__MapProto *out) {
-  size_t n = (size_t)shape_elements(&keys->shape);
-  const int64_t *numbers = keys->data;
-  if (keys->shape.type == DTYPE_S64) {
-    out->n_keys = n;
-    out->keys = n ? arena_memdup(a, numbers, n * sizeof *numbers) : NULL;
-    return;
+static status make_keys(arena *a, const char *name, const literal *keys, const string_table *strings,
+                        Onnx__MapProto *out) {
+  if (keys->shape.type == DTYPE_STR) {
+    return onnx_strings_to_bytes(a, name, keys, strings, &out->string_keys, &out->n_string_keys);
   }
-  out->n_string_keys = n;
-  out->string_keys = ARENA_NEW_N(a, ProtobufCBinaryData, n);
-  for (size_t k = 0; k < n; k++) {
-    const char *text = string_table_text(strings, (uint64_t)numbers[k], &out->string_keys[k].len);
-    out->string_keys[k].data = (uint8_t *)(uintptr_t)text;
-  }
+  out->n_keys = (size_t)shape_elements(&keys->shape);
+  out->keys = arena_memdup(a, keys->data, out->n_keys * sizeof *out->keys);
+  return NULL;
 }
 
 static status make_map(arena *a, const char *name, const literal *l, const string_table *strings, Onnx__MapProto *out) {
   const literal *keys = &literal_elements(l)->items[0], *values = &literal_elements(l)->items[1];
   dtype type = (dtype)values->shape.type;
-  CHECK_THAT(strings || keys->shape.type != DTYPE_STR, STATUS_UNSUPPORTED, "%s: strings cannot be written here", name);
   onnx__map_proto__init(out);
   out->name = arena_strdup(a, name);
   out->has_key_type = 1;
   out->key_type = dtype_get_info((dtype)keys->shape.type)->onnx;
-  make_keys(a, keys, strings, out);
+  TRY(make_keys(a, name, keys, strings, out));
   Onnx__SequenceProto *all = out->values = ARENA_NEW(a, Onnx__SequenceProto);
   onnx__sequence_proto__init(all);
   all->has_elem_type = 1;

@@ -243,13 +243,17 @@ oxla_error *oxla_output_type(const oxla_model *model, size_t index, oxla_tensor 
   return api_error(describe(output_at(model, index), "output", index, out));
 }
 
-static oxla_kind kind_of(const model_value *v) {
-  switch (v ? v->shape.kind : SHAPE_ARRAY) {
-    case SHAPE_SEQUENCE: return v->element == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
+oxla_kind api_kind(shape_kind kind, shape_kind element) {
+  switch (kind) {
+    case SHAPE_SEQUENCE: return element == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
     case SHAPE_OPTIONAL: return OXLA_OPTIONAL;
     case SHAPE_MAP: return OXLA_MAP;
     default: return OXLA_TENSOR;
   }
+}
+
+static oxla_kind kind_of(const model_value *v) {
+  return v ? api_kind((shape_kind)v->shape.kind, v->element) : OXLA_TENSOR;
 }
 
 oxla_kind oxla_input_kind(const oxla_model *model, size_t index) { return kind_of(input_at(model, index)); }

@@ -82,6 +82,8 @@ static inline oxla_error *api_error(status s) { return (oxla_error *)s; }
 STATUS_MUST_USE status api_shape(const char *name, oxla_type type, int rank, const int64_t *dims, shape *out);
 /* Returns a shape in the form that callers get. */
 oxla_tensor api_tensor(const shape *s);
+/* Returns the kind of a value in the form that callers get; `element` is the kind of a sequence's elements. */
+oxla_kind api_kind(shape_kind kind, shape_kind element);
 /* Sets input k to a value of that shape, which is checked against the declaration.  If it is a sequence, `data` is the
  * address of a literal_list. */
 STATUS_MUST_USE status api_put_input(oxla_run *run, size_t k, const shape *s, const void *data, bool on_device);

@@ -18,12 +18,12 @@ static status read_tensor(const char *name, const oxla_tensor *t, literal *out) 
 }
 
 /* Copies the list of a value's elements, whose data stays the caller's; *out is NULL after a failure. */
-static status copy_list(const char *name, size_t n, const oxla_tensor *const *elements, literal **out) {
+static status copy_list(const char *name, size_t n, const oxla_tensor *elements, literal **out) {
   CHECK_THAT(n <= UINT32_MAX, STATUS_RESOURCE, "a list of %zu tensors", n);
   *out = calloc(n + 1, sizeof **out);
   CHECK_THAT(*out, STATUS_RESOURCE, "out of memory");
   for (size_t k = 0; k < n; k++) {
-    status failed = read_tensor(name, elements[k], &(*out)[k]);
+    status failed = read_tensor(name, &elements[k], &(*out)[k]);
     if (failed) {
       free(*out);
       *out = NULL;
@@ -35,7 +35,7 @@ static status copy_list(const char *name, size_t n, const oxla_tensor *const *el
 
 /* Sets an input to a sequence or map of the tensors in `elements`. */
 static status set_list(oxla_run *run, const char *name, shape_kind kind, oxla_type type, size_t n,
-                       const oxla_tensor *const *elements) {
+                       const oxla_tensor *elements) {
   uint32_t k;
   literal *items = NULL;
   shape s;
@@ -58,14 +58,7 @@ static status set_list(oxla_run *run, const char *name, shape_kind kind, oxla_ty
 
 static status set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements) {
   CHECK_THAT(n == 0 || elements, STATUS_INVALID_ARGUMENT, "no list of tensors is given");
-  const oxla_tensor **each = calloc(n + 1, sizeof *each);
-  CHECK_THAT(each, STATUS_RESOURCE, "out of memory");
-  for (size_t k = 0; k < n; k++) {
-    each[k] = &elements[k];
-  }
-  status failed = set_list(run, name, SHAPE_SEQUENCE, type, n, each);
-  free(each);
-  return failed;
+  return set_list(run, name, SHAPE_SEQUENCE, type, n, elements);
 }
 
 oxla_error *oxla_set_sequence(oxla_run *run, const char *name, oxla_type type, size_t n, const oxla_tensor *elements) {
@@ -74,7 +67,7 @@ oxla_error *oxla_set_sequence(oxla_run *run, const char *name, oxla_type type, s
 
 static status set_map(oxla_run *run, const char *name, const oxla_tensor *keys, const oxla_tensor *values) {
   CHECK_THAT(keys && values, STATUS_INVALID_ARGUMENT, "argument %s is NULL", keys ? "values" : "keys");
-  return set_list(run, name, SHAPE_MAP, values->type, 2, (const oxla_tensor *[]){keys, values});
+  return set_list(run, name, SHAPE_MAP, values->type, 2, (const oxla_tensor[]){*keys, *values});
 }
 
 oxla_error *oxla_set_map(oxla_run *run, const char *name, const oxla_tensor *keys, const oxla_tensor *values) {
@@ -92,27 +85,26 @@ oxla_error *oxla_set_absent(oxla_run *run, const char *name) { return api_error(
 
 /* --- outputs --- */
 
-static status computed(const oxla_run *run, const char *name, literal *out) {
+/* Returns what the last execution computed for an output, and the output as it is declared. */
+static status computed(const oxla_run *run, const char *name, literal *out, const model_value **declared) {
   uint32_t k;
   TRY(api_find_output(run, name, &k));
   CHECK_THAT(run->executed, STATUS_INVALID_ARGUMENT, "output '%s': the run has not been executed", name);
   *out = literal_make(run->outputs[k].shape, run->outputs[k].data);
+  *declared = &session_source(run->model->session)->outputs[k];
   return NULL;
 }
 
 static status get_elements(const oxla_run *run, const char *name, oxla_kind *kind, size_t *n) {
   literal l;
-  TRY(computed(run, name, &l));
+  const model_value *declared;
+  TRY(computed(run, name, &l, &declared));
   CHECK_THAT(kind && n, STATUS_INVALID_ARGUMENT, "argument %s is NULL", kind ? "n" : "kind");
-  switch (l.shape.kind) {
-    case SHAPE_SEQUENCE:
-      *n = literal_elements(&l)->n;
-      *kind = *n && literal_elements(&l)->items[0].shape.kind == SHAPE_MAP ? OXLA_MAPS : OXLA_SEQUENCE;
-      break;
-    case SHAPE_MAP: *kind = OXLA_MAP, *n = 1; break;
-    case SHAPE_OPTIONAL: *kind = OXLA_OPTIONAL, *n = 0; break;
-    default: *kind = OXLA_TENSOR, *n = 1;
-  }
+  bool sequence = l.shape.kind == SHAPE_SEQUENCE;
+  *n = sequence ? literal_elements(&l)->n : l.shape.kind != SHAPE_OPTIONAL;
+  bool known = sequence && *n; /* otherwise only the declaration says what the elements would be */
+  *kind = api_kind((shape_kind)l.shape.kind,
+                   known ? (shape_kind)literal_elements(&l)->items[0].shape.kind : declared->element);
   return NULL;
 }
 
@@ -129,7 +121,8 @@ static void show_array(const literal *l, oxla_tensor *out) {
 /* Returns element `index` of an output that is a sequence, or the output itself if it is a map and `index` is 0. */
 static status element_at(const oxla_run *run, const char *name, size_t index, shape_kind wanted, literal *out) {
   literal l;
-  TRY(computed(run, name, &l));
+  const model_value *declared;
+  TRY(computed(run, name, &l, &declared));
   bool is_sequence = l.shape.kind == SHAPE_SEQUENCE;
   size_t n = is_sequence ? literal_elements(&l)->n : 1;
   CHECK_THAT(is_sequence || (l.shape.kind == SHAPE_MAP && wanted == SHAPE_MAP),

@@ -232,20 +232,24 @@ static void add_ml_node(message *graph, const char *op, const char *x, const cha
   put_message(graph, GRAPH_NODE, &node);
 }
 
+static message finish_ml_model(const message *graph) {
+  message m = finish_model(graph, 8, 17), import = {.n = 0};
+  put_text(&import, 1, "ai.onnx.ml");
+  put_int(&import, 2, 3);
+  put_message(&m, 8, &import);
+  return m;
+}
+
 /* zs = ZipMap(x) with the labels 30, 10, 20; y = DictVectorizer(m) with the vocabulary 5, 7. */
 static message maps_model(void) {
-  message g = {.n = 0}, import = {.n = 0};
+  message g = {.n = 0};
   add_value(&g, GRAPH_INPUT, "x", OXLA_FLOAT, DIMS(-1, 3));
   add_map(&g, GRAPH_INPUT, "m", false);
   add_ml_node(&g, "ZipMap", "x", "zs", "classlabels_int64s", 3, (const int64_t[]){30, 10, 20});
   add_ml_node(&g, "DictVectorizer", "m", "y", "int64_vocabulary", 2, (const int64_t[]){5, 7});
   add_map(&g, GRAPH_OUTPUT, "zs", true);
   add_value(&g, GRAPH_OUTPUT, "y", OXLA_FLOAT, DIMS(1, 2));
-  message m = finish_model(&g, 8, 17);
-  put_text(&import, 1, "ai.onnx.ml");
-  put_int(&import, 2, 3);
-  put_message(&m, 8, &import);
-  return m;
+  return finish_ml_model(&g);
 }
 
 static oxla_tensor keys_of(const int64_t *keys, int64_t n) {
@@ -278,6 +282,11 @@ START_TEST(maps_have_keys_and_values) {
   refuse(oxla_get_map(run, "y", 0, &keys, &values), OXLA_INVALID_ARGUMENT, "output 'y' is f32[1,2], which has no maps");
   refuse(oxla_get_element(run, "zs", 0, &y), OXLA_INVALID_ARGUMENT, "element 0 of output 'zs' is map<f32>");
   refuse(oxla_get_map(run, "zs", 0, NULL, &values), OXLA_INVALID_ARGUMENT, "argument keys is NULL");
+  succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){0, 3}, NULL));
+  succeed(oxla_execute(run));
+  succeed(oxla_get_elements(run, "zs", &kind, &n));
+  ck_assert_int_eq(kind, OXLA_MAPS);
+  ck_assert_uint_eq(n, 0);
   oxla_run_destroy(run);
   oxla_model_destroy(model);
 }
@@ -303,7 +312,7 @@ END_TEST
 
 /* Maps are no tensors: what reads sequences of tensors refuses sequences of maps, of an input and of a node. */
 START_TEST(sequences_of_maps_are_read_by_nobody) {
-  message g = {.n = 0}, import = {.n = 0};
+  message g = {.n = 0};
   add_value(&g, GRAPH_INPUT, "x", OXLA_FLOAT, DIMS(-1, 2));
   add_ml_node(&g, "ZipMap", "x", "zs", "classlabels_int64s", 2, (const int64_t[]){3, 1});
   add_node(&g, _i ? "SequenceLength" : "Identity", "zs", NULL, "n");
@@ -312,10 +321,7 @@ START_TEST(sequences_of_maps_are_read_by_nobody) {
   } else {
     add_map(&g, GRAPH_OUTPUT, "n", true);
   }
-  message m = finish_model(&g, 8, 17);
-  put_text(&import, 1, "ai.onnx.ml");
-  put_int(&import, 2, 3);
-  put_message(&m, 8, &import);
+  message m = finish_ml_model(&g);
   oxla_model *model = load(&m, 0);
   oxla_run *run = new_run(model);
   succeed(oxla_set_input(run, "x", OXLA_FLOAT, 2, (int64_t[]){3, 2}, numbers_of));

@@ -12,7 +12,6 @@ import numpy as np
 import onnx
 import onnxruntime
 import pandas
-from onnx import MapProto, SequenceProto, TensorProto, numpy_helper
 from skl2onnx import convert_sklearn, to_onnx
 from skl2onnx.common.data_types import DictionaryType, FloatTensorType, Int64TensorType, StringTensorType
 from sklearn import (calibration, cluster, cross_decomposition, decomposition, discriminant_analysis, ensemble, feature_selection, gaussian_process,
@@ -23,6 +22,8 @@ from sklearn.datasets import load_iris, make_regression
 from sklearn.feature_extraction import DictVectorizer
 from sklearn.feature_extraction.text import CountVectorizer, TfidfVectorizer
 from sklearn.pipeline import Pipeline, make_pipeline
+
+from runtime_cases import proto_of
 
 OPSETS = {"": 18, "ai.onnx.ml": 3}
 rng = np.random.default_rng(1)
@@ -106,23 +107,6 @@ def tables():
     yield (m, {n: x[[n]].values for n in x}, [("num", FloatTensorType([None, 1])), ("cat", StringTensorType([None, 1])), ("k", Int64TensorType([None, 1]))])
 
 
-def proto_of(x):
-    """The message of an array, of a map that is a dict, or of a list of these."""
-    if isinstance(x, dict):
-        keys = [*x]
-        m = MapProto(key_type=TensorProto.STRING if isinstance(keys[0], str) else TensorProto.INT64)
-        (m.string_keys if isinstance(keys[0], str) else m.keys).extend(k.encode() if isinstance(k, str) else k for k in keys)
-        m.values.elem_type = SequenceProto.TENSOR
-        m.values.tensor_values.extend(numpy_helper.from_array(np.array(v, np.float32)) for v in x.values())
-        return m
-    if isinstance(x, list):
-        s = SequenceProto(elem_type=SequenceProto.MAP)
-        s.map_values.extend(map(proto_of, x))
-        return s
-    x = np.asarray(x)
-    return numpy_helper.from_array(x.astype(object) if x.dtype.kind in "US" else x)
-
-
 def write(folder, name, estimator, x, types):
     model = convert_sklearn(estimator, initial_types=types, target_opset=OPSETS) if types else to_onnx(estimator, x[:1], target_opset=OPSETS)
     session = onnxruntime.InferenceSession(model.SerializeToString(), providers=["CPUExecutionProvider"])
@@ -135,7 +119,7 @@ def write(folder, name, estimator, x, types):
     for kind, values in (("input", [feeds[n] for n in inputs]), ("output", session.run(None, feeds))):
         for k, v in enumerate(values):
             with open(os.path.join(data, "%s_%d.pb" % (kind, k)), "wb") as f:
-                f.write(proto_of(v).SerializeToString())
+                f.write(proto_of(v, "").SerializeToString())
 
 
 def main():

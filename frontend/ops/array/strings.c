@@ -3,10 +3,7 @@
  * (plugin/compiler/host/). */
 #include "frontend/import/importer.h"
 
-static status on_the_host(const onnx_node *n) {
-  onnx_require_interpreter(n);
-  return status_error(STATUS_UNSUPPORTED, "it runs on the host");
-}
+static status on_the_host(const onnx_node *n) { return onnx_leave_to_interpreter(n, "it runs on the host"); }
 
 status onnx_import_string_concat(onnx_node *n) { return on_the_host(n); }
 status onnx_import_string_split(onnx_node *n) { return on_the_host(n); }

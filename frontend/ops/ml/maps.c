@@ -2,10 +2,7 @@
  * (plugin/compiler/host/maps.c). */
 #include "frontend/import/importer.h"
 
-static status on_the_host(const onnx_node *n) {
-  onnx_require_interpreter(n);
-  return status_error(STATUS_UNSUPPORTED, "it makes or reads a map");
-}
+static status on_the_host(const onnx_node *n) { return onnx_leave_to_interpreter(n, "it makes or reads a map"); }
 
 status onnx_import_cast_map(onnx_node *n) { return on_the_host(n); }
 status onnx_import_dict_vectorizer(onnx_node *n) { return on_the_host(n); }

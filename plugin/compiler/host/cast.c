@@ -105,7 +105,7 @@ static status cast_all(const interpreted_node *n, host_array *x, dtype to) {
   host_array *y;
   shape s = shape_with_type(*host_array_shape(x), to);
   status failed = NULL;
-  CHECK_THAT(n->run->options->strings, STATUS_UNSUPPORTED, "strings cannot be cast here");
+  TRY(host_need_strings(n));
   TRY(onnx_attr_bool(n->node, "saturate", true, &saturate));
   TRY(host_array_new(n->run, &s, &y));
   c_locale outer = c_locale_enter();

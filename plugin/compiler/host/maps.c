@@ -9,9 +9,8 @@
 
 #include "base/locale.h"
 #include "base/tensor/literal_list.h"
-#include "base/tensor/string_table.h"
 #include "frontend/import/importer.h"
-#include "plugin/compiler/interpreter_internal.h"
+#include "plugin/compiler/host/strings.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -51,11 +50,6 @@ static int64_t sort_entries(entry *e, int64_t n) {
   return left;
 }
 
-static status need_strings(const interpreted_node *n) {
-  CHECK_THAT(n->run->options->strings, STATUS_UNSUPPORTED, "strings cannot be made here");
-  return NULL;
-}
-
 /* Reads the keys in the attributes `ints` and `strings`, one of which must be given, as entries on the frame's arena.
  */
 static status read_keys(const interpreted_node *n, const char *ints, const char *strings, dtype *type, entry **out,
@@ -70,14 +64,14 @@ static status read_keys(const interpreted_node *n, const char *ints, const char 
   *type = n_words ? DTYPE_STR : DTYPE_S64;
   *count = (int64_t)(n_words + n_numbers);
   *out = ARENA_NEW_N(n->outer->arena, entry, (size_t)*count);
-  TRY(n_words ? need_strings(n) : NULL);
+  TRY(n_words ? host_need_strings(n) : NULL);
   for (int64_t k = 0; k < *count; k++) {
     entry *e = &(*out)[k];
     *e = (entry){.key = n_words ? 0 : numbers[k], .at = k};
     if (n_words) {
       e->text = words[k].len ? (const char *)words[k].data : "";
       e->n = words[k].len;
-      e->key = (int64_t)string_table_add(n->run->options->strings, e->text, e->n);
+      e->key = (int64_t)host_number_of(n, e->text, e->n);
     }
   }
   return NULL;
@@ -228,15 +222,14 @@ static status parse(const char *text, cast_to to, void *out) {
   return NULL;
 }
 
-static status cast_string(const interpreted_node *n, uint64_t number, cast_to to, void *out) {
-  size_t size;
-  const char *text = string_table_text(n->run->options->strings, number, &size);
-  CHECK_THAT(text, STATUS_INVALID_ARGUMENT, "there is no string %" PRIu64, number);
+static status cast_string(const interpreted_node *n, const map *m, int64_t at, cast_to to, void *out) {
+  host_text t;
+  TRY(host_text_of(n, m->values, at, &t));
   if (to == TO_STRING) {
-    *(uint64_t *)out = number;
+    *(uint64_t *)out = ((const uint64_t *)host_array_data(m->values))[at];
     return NULL;
   }
-  return parse(text, to, out);
+  return parse(t.bytes, to, out);
 }
 
 /* A float becomes a string with six digits behind the point, as C++'s to_string writes it. */
@@ -250,20 +243,20 @@ static status cast_float(const interpreted_node *n, float x, cast_to to, void *o
   c_locale outer = c_locale_enter();
   int length = snprintf(text, sizeof text, "%f", (double)x);
   c_locale_leave(outer);
-  *(uint64_t *)out = string_table_add(n->run->options->strings, text, (size_t)length);
+  *(uint64_t *)out = host_number_of(n, text, (size_t)length);
   return NULL;
 }
 
 /* Casts the value at that position of the map, or what stands for a value that is not there if it is -1. */
 static status cast_value(const interpreted_node *n, const map *m, int64_t at, cast_to to, void *out) {
-  const void *values = host_array_data(m->values);
   if (at >= 0) {
-    return host_array_shape(m->values)->type == DTYPE_STR ? cast_string(n, ((const uint64_t *)values)[at], to, out)
-                                                          : cast_float(n, ((const float *)values)[at], to, out);
+    return host_array_shape(m->values)->type == DTYPE_STR
+               ? cast_string(n, m, at, to, out)
+               : cast_float(n, ((const float *)host_array_data(m->values))[at], to, out);
   }
   memset(out, 0, dtype_bytes(types_of_cast[to]));
   if (to == TO_STRING) { /* what the standard's operator has in the place of a value */
-    *(uint64_t *)out = string_table_add(n->run->options->strings, "0.f", 3);
+    *(uint64_t *)out = host_number_of(n, "0.f", 3);
   }
   return NULL;
 }
@@ -286,7 +279,7 @@ status interpret_cast_map(const interpreted_node *n) {
   map m;
   int to, sparse;
   int64_t width;
-  TRY(need_strings(n));
+  TRY(host_need_strings(n));
   TRY(read_word(n, "cast_to", 3, casts, &to));
   TRY(read_word(n, "map_form", 2, forms, &sparse));
   TRY(onnx_attr_int(n->node, "max_map", 1, &width));

@@ -1,4 +1,4 @@
-/* regex_pattern.c - see regex_pattern.h.  RE2's syntax is described at https://github.com/google/re2/wiki/Syntax. */
+/* regex_pattern.c - see regex_pattern.h.  RE2's syntax is described on the page Syntax of its wiki. */
 #include "plugin/compiler/host/regex_pattern.h"
 
 #include <ctype.h>

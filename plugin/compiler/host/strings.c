@@ -14,8 +14,13 @@
 
 #define INVALID STATUS_INVALID_MODEL
 
-status host_string_input(const interpreted_node *n, size_t k, host_array **out) {
+status host_need_strings(const interpreted_node *n) {
   CHECK_THAT(n->run->options->strings, STATUS_UNSUPPORTED, "strings cannot be made here");
+  return NULL;
+}
+
+status host_string_input(const interpreted_node *n, size_t k, host_array **out) {
+  TRY(host_need_strings(n));
   TRY(interpreter_input(n, k, out));
   const shape *s = host_array_shape(*out);
   CHECK_THAT(s->kind == SHAPE_ARRAY && s->type == DTYPE_STR, INVALID, "input '%s' is %s; strings are needed",

@@ -11,6 +11,8 @@ typedef struct host_text {
   size_t n;
 } host_text;
 
+/* Fails if the run has no table of strings. */
+STATUS_MUST_USE status host_need_strings(const interpreted_node *n);
 /* Returns input k, which must be an array of strings, with a reference for the caller. */
 STATUS_MUST_USE status host_string_input(const interpreted_node *n, size_t k, host_array **out);
 /* Returns the bytes of element k, which are valid as long as the run. */

@@ -87,6 +87,13 @@ START_TEST(round_trips_of_maps) {
   expect_round_trip(SHAPE_MAP, &maps[1]);
   expect_round_trip(SHAPE_MAP, &maps[2]);
   expect_round_trip(SHAPE_SEQUENCE, &all);
+  uint8_t *bytes;
+  size_t size;
+  of_words[0].data = (const int64_t[]){0, 1, 99};
+  expect(onnx_value_to_pb(a, "out", SHAPE_MAP, &maps[1], strings, &bytes, &size), STATUS_INVALID_ARGUMENT,
+         "out: there is no string 99");
+  expect(onnx_value_to_pb(a, "out", SHAPE_MAP, &maps[1], NULL, &bytes, &size), STATUS_UNSUPPORTED,
+         "out: strings cannot be written here");
 }
 END_TEST
 

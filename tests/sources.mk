@@ -50,6 +50,7 @@ check_programs = \
 	tests/unit/backend_gpu/check_cuda_module \
 	tests/unit/backend_gpu/check_cuda_staging \
 	tests/unit/backend_gpu/check_emulated_block \
+	tests/unit/backend_gpu/check_emulator \
 	tests/unit/backend_gpu/check_fake_cuda \
 	tests/unit/backend_gpu/check_kernel \
 	tests/unit/backend_gpu/check_race_check \
@@ -1167,6 +1168,8 @@ tests_unit_backend_gpu_check_cuda_staging_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_C
 tests_unit_backend_gpu_check_cuda_staging_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_emulated_block_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_emulated_block_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_backend_gpu_check_emulator_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_backend_gpu_check_emulator_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_fake_cuda_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_backend_gpu_check_fake_cuda_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_backend_gpu_check_kernel_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -39,9 +39,18 @@ typedef struct onnx_definition {
   const char *multiple; /* if `equals` is a multiple of a new symbol plus a constant, that symbol, otherwise NULL */
 } onnx_definition;
 
+/* The hint that a symbol had in the attempt from which a definition comes. */
+typedef struct onnx_known_hint {
+  const char *symbol;
+  int64_t hint;
+} onnx_known_hint;
+
 typedef struct onnx_definitions {
   uint32_t n, cap;
   onnx_definition *items;
+  /* The hints of the symbols in `equals`, since a definition may be used before the array is met that has the symbol. */
+  uint32_t n_hints, cap_hints;
+  onnx_known_hint *hints;
 } onnx_definitions;
 
 typedef enum onnx_node_state {

@@ -38,6 +38,19 @@ status onnx_resolve_dim(dim_table *t, const onnx_definitions *definitions, dim s
   return r.failed;
 }
 
+/* Gives the symbol the hint that it had in an earlier attempt, if it has none. */
+static dim recall_hint(void *data, dim symbol) {
+  resolution *r = data;
+  int64_t hint;
+  for (uint32_t k = 0; k < r->definitions->n_hints && !dim_hint(r->dims, symbol, &hint); k++) {
+    const onnx_known_hint *known = &r->definitions->hints[k];
+    if (strcmp(known->symbol, dim_name(r->dims, symbol)) == 0) {
+      dim_set_hint(r->dims, symbol, known->hint);
+    }
+  }
+  return symbol;
+}
+
 status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symbol, int64_t value, dim *out) {
   dim free;
   int64_t factor, rest, hint;
@@ -45,6 +58,7 @@ status onnx_open_dim(dim_table *t, const onnx_definitions *definitions, dim symb
   if (dim_linear(t, *out, &free, &factor, &rest) && !dim_hint(t, free, &hint)) {
     dim_set_hint(t, free, (value - rest) / factor);
   }
+  (void)dim_substitute(t, *out, recall_hint, &(resolution){.dims = t, .definitions = definitions});
   return NULL;
 }
 
@@ -188,11 +202,24 @@ static bool is_defined(const onnx_definitions *d, const char *symbol) {
   return false;
 }
 
+static void note_hints(arena *a, dim_table *t, dim d, onnx_definitions *out) {
+  dim_symbols all = {0};
+  dim_add_symbols(t, d, &all);
+  for (uint32_t k = 0; k < all.n; k++) {
+    int64_t hint;
+    if (dim_hint(t, all.items[k], &hint)) {
+      *ARENA_PUSH(a, out->hints, out->n_hints, out->cap_hints) =
+          (onnx_known_hint){arena_strdup(a, dim_name(t, all.items[k])), hint};
+    }
+  }
+}
+
 static void define(arena *a, dim_table *t, const dim_guard *g, dim symbol, dim equals, onnx_definitions *out) {
   const char *name = dim_name(t, symbol);
   if (!is_defined(out, name)) {
     *ARENA_PUSH(a, out->items, out->n, out->cap) =
         (onnx_definition){arena_strdup(a, name), dim_print(a, t, equals), arena_strdup(a, g->source), NULL};
+    note_hints(a, t, equals, out);
   }
 }
 

@@ -1,5 +1,6 @@
 /* check_segments.c - a model that runs segment by segment is compiled once, whatever it computes. */
 #include <check.h>
+#include <inttypes.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <unistd.h>
@@ -223,6 +224,89 @@ START_TEST(computed_contents) {
   }
   ck_assert_uint_le(count_segments(&s->segments->main, &most_bindings), 5);
   ck_assert_uint_ge(most_bindings, 2);
+  session_output_finish(s, &out);
+  session_close(s);
+}
+END_TEST
+
+/* Returns a copy of the text in which the digit stands for each '#', and the next digit for each '+'. */
+static const char *numbered(arena *a, const char *text, int digit) {
+  char *copy = arena_strdup(a, text);
+  for (char *c = copy; *c; c++) {
+    *c = (char)(*c == '#' ? '0' + digit : *c == '+' ? '1' + digit : *c);
+  }
+  return copy;
+}
+
+/* Adds to "sum#" those rows of "flat" whose number in column # is not 0; the sum is "sum+".  The nodes are those of
+ * exporters for expert # of a language model, whose work on the rows would be between Gather and Expand. */
+static void write_expert(arena *a, Onnx__GraphProto *g, int expert) {
+  static const struct {
+    const char *op, *inputs, *output;
+  } nodes[] = {{"Gather", "columns,#", "column#"},
+               {"Reshape", "column#,-1", "flags#"},
+               {"NonZero", "flags#", "where#"},
+               {"Reshape", "where#,-1", "rows#"},
+               {"Gather", "flat,rows#", "chosen#"},
+               {"Slice", "sum#,0,1,0", "first#"},
+               {"Shape", "first#", "of_first#"},
+               {"Expand", "chosen#,of_first#", "updates#"},
+               {"Unsqueeze", "rows#,1", "list#"},
+               {"Shape", "updates#", "of_updates#"},
+               {"Expand", "list#,of_updates#", "indices#"},
+               {"Shape", "sum#", "of_sum#"},
+               {"ConstantOfShape", "of_sum#", "zeros#"},
+               {"ScatterElements", "zeros#,indices#,updates#", "scattered#"},
+               {"Add", "sum#,scattered#", "sum+"}};
+  for (size_t k = 0; k < sizeof nodes / sizeof *nodes; k++) {
+    graph_node(a, g, nodes[k].op, numbered(a, nodes[k].inputs, expert), numbered(a, nodes[k].output, expert));
+  }
+}
+
+static void write_experts(void) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  for (int64_t k = -1; k <= 2; k++) {
+    add_number(a, m, arena_printf(a, "%" PRId64, k), 7, &k, sizeof k);
+  }
+  set_int(a, graph_node(a, m->graph, "Concat", "-1,2", "rows_of_two"), "axis", 0);
+  graph_node(a, m->graph, "Reshape", "x,rows_of_two", "flat");
+  graph_node(a, m->graph, "Transpose", "flat", "columns");
+  graph_node(a, m->graph, "Shape", "x", "of_x");
+  graph_node(a, m->graph, "Shape", "flat", "of_flat");
+  graph_node(a, m->graph, "ConstantOfShape", "of_flat", "sum0");
+  for (int expert = 0; expert < 2; expert++) {
+    write_expert(a, m->graph, expert);
+  }
+  graph_node(a, m->graph, "Reshape", "sum2,of_x", "y");
+  session_case_set_type(a, m->graph->input[0], 1, "b,s,2");
+  session_case_set_type(a, m->graph->output[0], 1, "b,s,2");
+  session_case_write(a, m);
+}
+
+/* Sizes that are products of computed numbers are the same whatever is met first: the array, or the numbers. */
+START_TEST(experts) {
+  write_experts();
+  uint32_t compiled = 0, first = 0;
+  session_options options = {
+      .backend = backends[_i], .tune = "off", .specialise = "off", .log = count_compiled, .log_data = &compiled};
+  session *s = session_case_open_with(session_case_path, options);
+  session_output out = {0};
+  for (int k = 0; k < SIZES; k++) {
+    float x[MOST];
+    int64_t batch = k ? 1 + k % 3 : 2, length = k ? 1 + k * 7 % 11 : 7, n = 2 * batch * length;
+    for (int i = 0; i < n; i++) {
+      x[i] = (float)((i * 5 + k) % 3);
+    }
+    shape given = shape_make(DTYPE_F32, 3, (dim[]){batch, length, 2});
+    run(s, &given, x, &out);
+    for (int i = 0; i < n; i++) {
+      float chosen = (float)((x[i / 2 * 2] != 0) + (x[i / 2 * 2 + 1] != 0));
+      ck_assert_float_eq(((const float *)out.data)[i], chosen * x[i]);
+    }
+    first = k ? first : compiled;
+  }
+  ck_assert_uint_eq(compiled, first);
   session_output_finish(s, &out);
   session_close(s);
 }
@@ -455,6 +539,7 @@ int main(void) {
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_add_loop_test(c, computed_sizes, 0, 2);
   tcase_add_loop_test(c, computed_contents, 0, 2);
+  tcase_add_loop_test(c, experts, 0, 2);
   tcase_add_loop_test(c, short_lists, 0, 2);
   tcase_add_test(c, kept_kernels);
   tcase_add_test(c, untuned_segments);

@@ -48,7 +48,8 @@ typedef struct onnx_known_hint {
 typedef struct onnx_definitions {
   uint32_t n, cap;
   onnx_definition *items;
-  /* The hints of the symbols in `equals`, since a definition may be used before the array is met that has the symbol. */
+  /* The hints of the symbols in `equals`, since a definition may be used before the array is met that has the symbol.
+   */
   uint32_t n_hints, cap_hints;
   onnx_known_hint *hints;
 } onnx_definitions;

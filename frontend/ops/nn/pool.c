@@ -12,6 +12,7 @@
 typedef struct pool {
   onnx_window w; /* the attributes of the node */
   int rank;
+  bool ceil_mode; /* false for auto_pad SAME, which says how many positions there are */
   /* spatial extents, of which in[k] differs from given[k] if auto_pad has padded the input itself (onnx_pad_same) */
   dim given[SHAPE_MAX_RANK], in[SHAPE_MAX_RANK], out[SHAPE_MAX_RANK];
   int64_t beyond[SHAPE_MAX_RANK]; /* the padding after the input; with ceil_mode it reaches at least to the end of the
@@ -79,34 +80,51 @@ static void leave_out_padding(pool *p, int k) {
 /* Reads a pooling of *x, which auto_pad may pad by `fill` (onnx_pad_same). */
 static status read_pool(const onnx_node *n, hlo_value fill, hlo_value *x, pool *p) {
   dim_table *t = onnx_dims(n);
-  bool ceil_mode;
   TRY(onnx_need_rank(n, 0, "X", 3, SHAPE_MAX_RANK));
   p->rank = hlo_rank(*x);
   TRY(onnx_read_window(n, p->rank - 2, NULL, &p->w));
-  TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &ceil_mode));
-  ceil_mode &= !onnx_window_is_same(&p->w); /* SAME says how many positions there are */
+  TRY(onnx_attr_bool(n->proto, "ceil_mode", false, &p->ceil_mode));
+  p->ceil_mode &= !onnx_window_is_same(&p->w);
   memcpy(p->given, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);
   *x = onnx_pad_same(n, &p->w, *x, fill);
   memcpy(p->in, hlo_shape(*x)->dims + 2, (size_t)p->w.n * sizeof *p->in);
-  TRY(window_fits(n, &p->w, p->in, ceil_mode));
+  TRY(window_fits(n, &p->w, p->in, p->ceil_mode));
   for (int k = 0; k < 2; k++) {
     p->window[k] = p->strides[k] = p->dilation[k] = 1;
     p->low[k] = p->high[k] = 0;
   }
   for (int k = 0; k < p->w.n; k++) {
-    p->high[2 + k] = ceil_mode ? ceil_padding(&p->w, k) : p->w.high[k];
+    p->high[2 + k] = p->ceil_mode ? ceil_padding(&p->w, k) : p->w.high[k];
     p->out[k] = positions(t, &p->w, k, p->in[k], p->high[2 + k]);
     p->window[2 + k] = p->w.kernel[k];
     p->strides[2 + k] = p->w.strides[k];
     p->dilation[2 + k] = p->w.dilations[k];
     p->low[2 + k] = p->w.low[k];
-    if (ceil_mode) {
+    if (p->ceil_mode) {
       leave_out_padding(p, k);
     }
     p->beyond[k] = p->high[2 + k];
     leave_out_cells(p, k);
   }
   return NULL;
+}
+
+/* Returns true if the pooling is global: ceil_mode allows a kernel that is larger than the input, and there is one
+ * window, which begins with the input.  Some networks say so with a kernel as large as their number of channels.  For
+ * open extents, guards state it, so it must not depend on a chance: the kernel must be much larger. */
+static bool is_global(const onnx_node *n, const pool *p) {
+  enum { MUCH = 8 };
+  dim_table *t = onnx_dims(n);
+  bool global = p->ceil_mode;
+  for (int k = 0; k < p->w.n && global; k++) {
+    int64_t extent;
+    global = p->w.low[k] == 0 && p->w.high[k] == 0 && p->w.dilations[k] == 1 && dim_hint(t, p->in[k], &extent) &&
+             extent <= p->w.kernel[k] / MUCH;
+  }
+  for (int k = 0; k < p->w.n && global; k++) {
+    global = dim_at_most(t, 1, p->in[k]) && dim_at_most(t, p->in[k], p->w.kernel[k]);
+  }
+  return global;
 }
 
 static hlo_window window_of(const pool *p) {
@@ -143,6 +161,9 @@ status onnx_import_average_pool(onnx_node *n) {
   hlo_value x = n->in[0];
   bool include_pad = false;
   TRY(read_pool(n, hlo_scalar(b, hlo_type(x), 0), &x, &p));
+  if (is_global(n, &p)) {
+    return onnx_import_global_average_pool(n);
+  }
   TRY(onnx_attr_bool(n->proto, "count_include_pad", false, &include_pad));
   hlo_window w = window_of(&p);
   hlo_value sum = hlo_reduce_window(b, onnx_widen(b, x), HLO_REDUCE_ADD, &w);
@@ -196,6 +217,9 @@ status onnx_import_max_pool(onnx_node *n) {
   double lowest = dtype_is_float(type) ? -INFINITY : dtype_lowest_f64(type);
   /* indices count in X without padding */
   TRY(read_pool(n, onnx_has_out(n, 1) ? none : hlo_scalar(n->b, type, lowest), &x, &p));
+  if (!onnx_has_out(n, 1) && is_global(n, &p)) {
+    return onnx_import_global_max_pool(n);
+  }
   TRY(onnx_attr_bool(n->proto, "storage_order", false, &columns));
   hlo_window w = window_of(&p);
   n->out[0] = hlo_reduce_window(n->b, x, HLO_REDUCE_MAX, &w);
@@ -291,6 +315,9 @@ status onnx_import_lp_pool(onnx_node *n) {
   double p;
   hlo_value x = n->in[0];
   TRY(read_pool(n, hlo_scalar(b, hlo_type(x), 0), &x, &q));
+  if (is_global(n, &q)) {
+    return onnx_import_global_lp_pool(n);
+  }
   TRY(read_p(n, &p));
   hlo_window w = window_of(&q);
   hlo_value sum = hlo_reduce_window(b, raised(b, onnx_widen(b, x), p), HLO_REDUCE_ADD, &w);

@@ -231,6 +231,30 @@ START_TEST(windows_take_any_remainder) {
 }
 END_TEST
 
+/* With ceil_mode, one window may cover the whole input, whatever its size.  So the result has one element a channel,
+ * and its shape can be used without a pin. */
+START_TEST(windows_larger_than_the_input) {
+  static const char *const ops[] = {"AveragePool", "MaxPool", "LpPool"};
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  bool complete;
+  onnx_input_shape at = {.name = "x", .shape = shape_make(DTYPE_F32, 3, (dim[]){1, 2, 60})};
+  add_input(m, "x", "f32[0,0,0]:");
+  graph_node(memory, m->graph, ops[_i], "x", "y");
+  case_attributes(memory, m->graph->node[0], "kernel_shape=[512] strides=[512] ceil_mode=1");
+  ASSERT_OK(import_model(m, &at, 1, &d, false, &general, &complete));
+  ck_assert_uint_eq(d.n, 0);
+  ck_assert_int_eq(hlo_shape(general->entry->roots[0])->dims[2], 1);
+  for (dim n = 1; n <= 512; n = 3 * n + 1) {
+    at.shape.dims[2] = n;
+    ASSERT_OK(import_model(m, &at, 1, NULL, false, &exact, &complete));
+    ASSERT_OK(hlo_bind(memory, general, &at.shape, &bound));
+    ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+  }
+}
+END_TEST
+
 /* Parts of x [2,columns] whose ends lie within x or beyond it, and halves of which the second one may be smaller.
  * `then` is NULL or adds v to the part, which is valid from `least` columns on. */
 static const struct {
@@ -551,6 +575,7 @@ int main(void) {
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
   tcase_add_loop_test(all, parts_take_any_size, 0, sizeof parts / sizeof *parts);
+  tcase_add_loop_test(all, windows_larger_than_the_input, 0, 3);
   tcase_add_loop_test(all, windows_take_any_remainder, 0, sizeof windows / sizeof *windows);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
   tcase_add_test(all, no_sizes_can_be_assumed);

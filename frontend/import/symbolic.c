@@ -132,19 +132,36 @@ static bool pin_instr(dim_table *t, const hlo_instr *i) {
   return pinned;
 }
 
+/* Pins the symbols of the marked instructions.  Returns false if there are none. */
+static bool pin_marked(dim_table *t, const hlo_computation *c, const bool *marked) {
+  bool pinned = false;
+  HLO_FOR_EACH(i, c) { pinned |= marked[i->id] && pin_instr(t, i); }
+  return pinned;
+}
+
+/* Keeps only the marks of instructions of which floats are computed, as in the square root of a number of tokens.  The
+ * others are arithmetic on sizes, which needs no constants. */
+static void keep_operands_of_floats(const hlo_computation *c, const bool *marked, bool *kept) {
+  for (const hlo_instr *i = c->last; i; i = i->prev) {
+    kept[i->id] |= marked[i->id] && dtype_is_float((dtype)i->shapes[0].type);
+    for (uint32_t k = 0; kept[i->id] && k < i->n_operands; k++) {
+      kept[i->operands[k].def->id] = true;
+    }
+  }
+}
+
 bool onnx_pin_value(const onnx_node *n, hlo_value v) {
   hlo_computation *c = n->b->computation;
-  bool pinned = false;
   if (!n->scope->importer->frame->dims) {
     return false;
   }
   hlo_number(c);
-  bool *needed = ARENA_NEW_N(n->arena, bool, c->n_ids);
+  bool *needed = ARENA_NEW_N(n->arena, bool, c->n_ids), *of_floats = ARENA_NEW_N(n->arena, bool, c->n_ids);
   if (!find_operands(c, v, needed)) {
     return false;
   }
-  HLO_FOR_EACH(i, c) { pinned |= needed[i->id] && pin_instr(onnx_dims(n), i); }
-  return pinned;
+  keep_operands_of_floats(c, needed, of_floats);
+  return pin_marked(onnx_dims(n), c, of_floats) || pin_marked(onnx_dims(n), c, needed);
 }
 
 static const dim *dims_from(const onnx_node *n, const int64_t *ints, int64_t count) {

@@ -46,8 +46,9 @@ bool onnx_pin_shape(const onnx_node *n, const shape *s);
 /* Pins the symbols in the shapes of the node's inputs.  Returns false if there are none. */
 bool onnx_pin_inputs(const onnx_node *n);
 
-/* Pins the symbols of which v is computed.  Returns false if there are none, or if v is computed from data as well, so
- * that constant sizes would not make v a constant. */
+/* Pins the symbols of which v is computed; only those of which floats are computed if there are any, since what is left
+ * may be arithmetic on sizes then.  Returns false if there are none, or if v is computed from data as well, so that
+ * constant sizes would not make v a constant. */
 bool onnx_pin_value(const onnx_node *n, hlo_value v);
 
 /* Returns true if the shape has these dimensions.  If that is not proven, the hints decide, and a guard records the

@@ -306,6 +306,22 @@ static Onnx__ModelProto *enlarged_to_another(void) {
   return m;
 }
 
+/* Reshapes each row to a matrix with the root of twice the number of columns as its height, as networks for square
+ * pictures do.  A root is no expression of sizes, so the number of columns is pinned, but the number of rows is not. */
+static Onnx__ModelProto *root_of_columns(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "rest", "s64[1]:-1");
+  node(m->graph, "Mul", "columns,two", "double", "");
+  node(m->graph, "Cast", "double", "real", "to=1");
+  node(m->graph, "Sqrt", "real", "root", "");
+  node(m->graph, "Cast", "root", "height", "to=7");
+  node(m->graph, "Unsqueeze", "rows,axis", "r", "");
+  node(m->graph, "Unsqueeze", "height,axis", "h", "");
+  node(m->graph, "Concat", "r,h,rest", "want", "axis=0");
+  node(m->graph, "Reshape", "x,want", "y", "");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -346,6 +362,7 @@ static const struct {
     {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, "", false},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
+    {"root_of_columns", root_of_columns, {1}, "x.1=8 ", false},
     {"enlarged_to_another", enlarged_to_another, {1}, "x.0=2*x.0.m+0 x.1=2*x.1.m+0 ", false},
     {"enlarged_to_another, alone", enlarged_to_another, {1, 1, 1, 1, 1, 0, 0}, "", true},
 };

@@ -396,6 +396,59 @@ static int fold_table(const hlo_instr *i, dim *out) {
   return n;
 }
 
+/* Returns the integer that all elements are, DIM_OVERFLOW if they differ, or if they are many, which are not compared.
+ */
+static dim equal_elements(dim_table *t, const literal *l) {
+  enum { MOST = 1 << 12 };
+  int64_t n = shape_elements(&l->shape);
+  bool same = n > 0 && n <= MOST;
+  for (int64_t k = 1; k < n && same; k++) {
+    same = literal_i64(l, k) == literal_i64(l, 0);
+  }
+  return same ? dim_signed_const(t, literal_i64(l, 0)) : DIM_OVERFLOW;
+}
+
+/* Returns the size that all elements of v are, if v is computed within `depth` operations from single sizes, or
+ * DIM_OVERFLOW. */
+static dim uniform_element(hlo_value v, int depth) {
+  dim elements[HLO_MAX_SIZES];
+  const hlo_instr *i = v.def;
+  if (hlo_literal(v)) {
+    return equal_elements(table_of(v), hlo_literal(v));
+  }
+  int n = hlo_sizes_of(v, elements);
+  if (n >= 0 || depth == 0) {
+    return n == 1 ? elements[0] : DIM_OVERFLOW;
+  }
+  if (i->op == HLO_BROADCAST || i->op == HLO_RESHAPE) {
+    return uniform_element(i->operands[0], depth - 1);
+  }
+  if (i->op != HLO_ADD && i->op != HLO_MUL) {
+    return DIM_OVERFLOW;
+  }
+  dim a = uniform_element(i->operands[0], depth - 1), b = uniform_element(i->operands[1], depth - 1);
+  bool both = a != DIM_OVERFLOW && b != DIM_OVERFLOW;
+  return both ? operate_within(i, table_of(v), i->op, a, b) : DIM_OVERFLOW;
+}
+
+dim hlo_uniform_size(hlo_value v) {
+  enum { DEPTH = 6 };
+  bool integers = hlo_type(v) == DTYPE_S64 || hlo_type(v) == DTYPE_S32;
+  return integers ? uniform_element(v, DEPTH) : DIM_OVERFLOW;
+}
+
+/* Folds the largest or smallest element of an array whose elements are all the same size.  PyTorch's exporter writes so
+ * how often repeat_interleave repeats. */
+static int fold_extreme_of_uniform(const hlo_instr *i, dim_table *t, dim *out) {
+  if (i->op != HLO_REDUCE || i->shapes[0].rank != 0 ||
+      (hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MAX && hlo_int(i, HLO_ATTR_REDUCER) != HLO_REDUCE_MIN)) {
+    return -1;
+  }
+  const shape *s = hlo_shape(i->operands[0]);
+  out[0] = hlo_uniform_size(i->operands[0]);
+  return out[0] != DIM_OVERFLOW && dim_at_most(t, 1, shape_dim_product(t, s, 0, s->rank)) ? 1 : -1;
+}
+
 /* Returns true if i has one result, which is a short list, and an operand that is an instruction `sizes` (a list of
  * expressions of symbols). */
 static bool may_fold(const hlo_instr *i) {
@@ -413,7 +466,8 @@ int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]) {
   dim_table *t = i->parent->module->dims;
   if (!may_fold(i)) {
     int n = i->n_operands == 1 ? fold_fractions(i, t, elements) : -1;
-    return n < 0 && i->n_operands == 1 ? fold_table(i, elements) : n;
+    n = n < 0 && i->n_operands == 1 ? fold_table(i, elements) : n;
+    return n < 0 && i->n_operands == 1 ? fold_extreme_of_uniform(i, t, elements) : n;
   }
   known *operands = ARENA_NEW_N(i->parent->module->arena, known, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {

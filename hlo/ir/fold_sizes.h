@@ -22,6 +22,10 @@ int hlo_sizes_of(hlo_value v, dim elements[HLO_MAX_SIZES]);
  * their number, or -1 if they cannot be computed. */
 int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]);
 
+/* Returns the size that all elements of v are, s64 or s32 of any shape, if v is computed from single sizes and
+ * constants by a few sums, products and broadcasts; otherwise DIM_OVERFLOW. */
+dim hlo_uniform_size(hlo_value v);
+
 /* Returns true, and sets values[n], if all elements are constants. */
 bool hlo_constant_sizes(const dim_table *t, int n, const dim *elements, int64_t *values);
 

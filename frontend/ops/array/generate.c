@@ -210,6 +210,11 @@ static status range_count_floats(const onnx_node *n, int64_t *count) {
   return NULL;
 }
 
+static bool is_number(hlo_value scalar, double number) {
+  const literal *l = scalar.def ? hlo_literal(scalar) : NULL;
+  return l && literal_f64(l, 0) == number;
+}
+
 status onnx_import_range(onnx_node *n) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(n->in[0]), t = dtype_compute_type(type);
@@ -221,8 +226,10 @@ status onnx_import_range(onnx_node *n) {
   TRY(shape_check(&s, "the result"));
   hlo_value start = hlo_convert(b, onnx_scalar_input(n, 0, "start"), t);
   hlo_value delta = hlo_convert(b, onnx_scalar_input(n, 2, "delta"), t);
-  hlo_value steps = hlo_binary_broadcast(b, HLO_MUL, hlo_iota(b, s, 0), delta);
-  n->out[0] = hlo_convert(b, hlo_binary_broadcast(b, HLO_ADD, steps, start), type);
+  hlo_value steps = hlo_iota(b, s, 0);
+  steps = is_number(delta, 1) ? steps : hlo_binary_broadcast(b, HLO_MUL, steps, delta);
+  steps = is_number(start, 0) ? steps : hlo_binary_broadcast(b, HLO_ADD, steps, start);
+  n->out[0] = hlo_convert(b, steps, type);
   return NULL;
 }
 

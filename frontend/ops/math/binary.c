@@ -41,9 +41,40 @@ static const struct comparison {
     {"Equal", HLO_EQ}, {"Greater", HLO_GT}, {"GreaterOrEqual", HLO_GE}, {"Less", HLO_LT}, {"LessOrEqual", HLO_LE},
 };
 
+/* Returns a size that is larger than all elements of x, if x has the positions 0, 1, 2, ... along a dimension or is a
+ * short list of constants, otherwise DIM_OVERFLOW. */
+static dim bound_of(dim_table *t, hlo_value x) {
+  dim elements[HLO_MAX_SIZES], bound = 0;
+  x = x.def->op == HLO_BROADCAST ? x.def->operands[0] : x;
+  if (x.def->op == HLO_IOTA && hlo_rank(x) == 1) {
+    return hlo_shape(x)->dims[0];
+  }
+  int n = hlo_literal(x) ? hlo_sizes_of(x, elements) : -1;
+  for (int k = 0; k < n; k++) {
+    bound = dim_known_at_most(t, bound, elements[k]) ? dim_signed_add(t, elements[k], 1) : bound;
+  }
+  return n < 0 ? DIM_OVERFLOW : bound;
+}
+
+/* Returns true if all elements of x are known to be less than those of y, which are all the same size.  PyTorch's
+ * exporter writes so which repetitions of an element are taken (repeat_interleave). */
+static bool are_all_less(const onnx_node *n, hlo_value x, hlo_value y) {
+  if (n->b->error || hlo_type(x) != DTYPE_S64) {
+    return false;
+  }
+  dim least = hlo_uniform_size(y), bound = least == DIM_OVERFLOW ? DIM_OVERFLOW : bound_of(onnx_dims(n), x);
+  return bound != DIM_OVERFLOW && dim_known_at_most(onnx_dims(n), bound, least);
+}
+
 status onnx_import_compare(onnx_node *n) {
   hlo_value x = n->in[0], y = n->in[1];
   TRY(onnx_broadcast_inputs(n, &x, &y));
+  if (strcmp(n->proto->op_type, "Less") == 0 && are_all_less(n, x, y)) {
+    shape s = *hlo_shape(x);
+    s.type = DTYPE_PRED;
+    n->out[0] = hlo_splat(n->b, s, 1);
+    return NULL;
+  }
   for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
     if (strcmp(comparisons[k].name, n->proto->op_type) == 0) {
       n->out[0] = hlo_compare(n->b, comparisons[k].comparison, x, y);

@@ -8,6 +8,8 @@
 #include "frontend/import/import_helpers.h"
 #include "frontend/import/sizes.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/analysis/queries.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
@@ -38,17 +40,23 @@ static hlo_value take(hlo_builder *b, hlo_value x, hlo_value list, int64_t axis)
 typedef struct positions {
   hlo_value list;  /* s64[length of the mask]; the elements after the first `count` are 0 */
   hlo_value count; /* s64[] */
+  bool all;        /* whether all elements are known to be true, so that the list has no others */
 } positions;
+
+static bool is_true(hlo_value mask) { return mask.def && hlo_is_splat(hlo_before_reshapes(mask), 1); }
 
 static positions find_positions(hlo_builder *b, hlo_value mask) {
   static const int64_t zero = 0;
   dim n = length(mask);
+  if (is_true(mask)) {
+    return (positions){hlo_iota(b, list_of(DTYPE_S64, n), 0), hlo_sizes(b, DTYPE_S64, -1, &n), true};
+  }
   hlo_value one = hlo_convert(b, mask, DTYPE_S64), nowhere = onnx_dim_like(b, one, n);
   hlo_value before = hlo_cumulative(b, one, HLO_REDUCE_ADD, 0, true, false);
   hlo_value to = hlo_select(b, mask, before, nowhere);
   hlo_value from = hlo_iota(b, list_of(DTYPE_S64, n), 0);
   return (positions){scatter_list(b, hlo_splat(b, list_of(DTYPE_S64, n), 0), to, from, HLO_REDUCE_REPLACE),
-                     hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero)};
+                     hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero), false};
 }
 
 /* Returns the first `size` elements of v along the axis: a slice of v if `size` is a constant, otherwise v itself with
@@ -91,7 +99,7 @@ status onnx_import_non_zero(onnx_node *n) {
   }
   hlo_value all = s->rank ? hlo_concatenate(b, (uint32_t)s->rank, rows, 0)
                           : hlo_splat(b, shape_make(DTYPE_S64, 2, (dim[]){0, total}), 0);
-  n->out[0] = dynamic_result(n, all, 1, p.count);
+  n->out[0] = p.all ? all : dynamic_result(n, all, 1, p.count);
   return NULL;
 }
 
@@ -116,7 +124,8 @@ status onnx_import_compress(onnx_node *n) {
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);
-  n->out[0] = dynamic_result(n, take(b, x, p.list, axis), (int)axis, p.count);
+  hlo_value taken = take(b, x, p.list, axis);
+  n->out[0] = p.all ? taken : dynamic_result(n, taken, (int)axis, p.count);
   return NULL;
 }
 

@@ -322,6 +322,29 @@ static Onnx__ModelProto *root_of_columns(void) {
   return m;
 }
 
+/* Repeats each row as often as there are columns, as PyTorch's exporter writes repeat_interleave: the repetitions that
+ * a list of their numbers allows are gathered.  All these numbers are the same size, so it allows all. */
+static Onnx__ModelProto *repeated_rows(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "second", "s64[1]:1");
+  node(m->graph, "Unsqueeze", "rows,axis", "r", "");
+  node(m->graph, "ConstantOfShape", "r", "none", "value=s64[1]:0");
+  node(m->graph, "Add", "none,columns", "numbers", "");
+  node(m->graph, "ReduceMax", "numbers", "most", "keepdims=0");
+  node(m->graph, "Unsqueeze", "most,axis", "o", "");
+  node(m->graph, "Unsqueeze", "columns,axis", "c", "");
+  node(m->graph, "Concat", "r,o,c", "repeated", "axis=0");
+  node(m->graph, "Unsqueeze", "x,second", "once", "");
+  node(m->graph, "Expand", "once,repeated", "all", "");
+  node(m->graph, "Range", "zero,most,one", "positions", "");
+  node(m->graph, "Unsqueeze", "numbers,second", "limits", "");
+  node(m->graph, "Less", "positions,limits", "taken", "");
+  node(m->graph, "NonZero", "taken", "list", "");
+  node(m->graph, "Transpose", "list", "indices", "perm=[1,0]");
+  node(m->graph, "GatherND", "all,indices", "y", "");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -362,6 +385,7 @@ static const struct {
     {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, "", false},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
+    {"repeated_rows", repeated_rows, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"root_of_columns", root_of_columns, {1}, "x.1=8 ", false},
     {"enlarged_to_another", enlarged_to_another, {1}, "x.0=2*x.0.m+0 x.1=2*x.1.m+0 ", false},
     {"enlarged_to_another, alone", enlarged_to_another, {1, 1, 1, 1, 1, 0, 0}, "", true},

@@ -367,9 +367,66 @@ static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions
   return false;
 }
 
+/* Symbols, and for each of them the one that it is to equal. */
+typedef struct pairing {
+  dim_symbols from, to;
+} pairing;
+
+static bool holds_symbol(const dim_symbols *all, dim symbol) {
+  bool found = false;
+  for (uint32_t k = 0; k < all->n; k++) {
+    found |= all->items[k] == symbol;
+  }
+  return found;
+}
+
+static dim paired(void *data, dim symbol) {
+  const pairing *p = data;
+  for (uint32_t k = 0; k < p->from.n; k++) {
+    if (p->from.items[k] == symbol) {
+      return p->to.items[k];
+    }
+  }
+  return symbol;
+}
+
+/* Pairs the symbol, which is in one side of an equation, with one that has the same hint and is only in the other side.
+ */
+static void pair_symbol(dim_table *t, dim symbol, const dim_symbols *others, const dim_symbols *own, pairing *p) {
+  int64_t hint, other;
+  for (uint32_t k = 0; k < others->n && dim_hint(t, symbol, &hint); k++) {
+    dim x = others->items[k];
+    if (!holds_symbol(own, x) && !holds_symbol(&p->to, x) && dim_hint(t, x, &other) && other == hint) {
+      dim_add_symbols(t, symbol, &p->from);
+      dim_add_symbols(t, x, &p->to);
+      return;
+    }
+  }
+}
+
+/* An equation such as batch*length = rows*columns holds if batch = rows and length = columns: defines symbols of one
+ * side as those of the other side with the same hints, if the equation then holds for all values.  (It comes from
+ * arrays of different segments, or different inputs, of which the import does not know that they belong together.) */
+static bool equate_symbols(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
+  dim_symbols left = {0}, right = {0};
+  pairing p = {0};
+  dim_add_symbols(t, g->a, &left);
+  dim_add_symbols(t, g->b, &right);
+  for (uint32_t k = 0; k < left.n; k++) {
+    if (!holds_symbol(&right, left.items[k])) {
+      pair_symbol(t, left.items[k], &right, &left, &p);
+    }
+  }
+  bool holds = p.from.n > 0 && dim_known_equal(t, dim_substitute(t, g->a, paired, &p), g->b);
+  for (uint32_t k = 0; k < p.from.n && holds; k++) {
+    define(a, t, g, p.from.items[k], p.to.items[k], out);
+  }
+  return holds;
+}
+
 /* Handles equations that cannot be solved for a symbol: defines one as a multiple (take_remainders), or pins one
- * (pin_one), or defines several as multiples, or, as for 2*h = 3*w, pins all symbols of the equation.  Returns true if
- * there are new definitions. */
+ * (pin_one), or defines several as multiples, or as others (equate_symbols), or, as for 2*h = 3*w, pins all symbols of
+ * the equation.  Returns true if there are new definitions. */
 static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   uint32_t n, before;
   const dim_guard *guards = dim_guards(t, &n);
@@ -377,7 +434,8 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
   for (uint32_t k = 0; k < before; k++) {
     const dim_guard g = guards[k]; /* new guards may move the others */
     if (g.relation == DIM_EQUAL && !is_remainder(t, &g)) {
-      if (take_remainders(a, t, &g, true, out) || pin_one(a, t, &g, out) || take_remainders(a, t, &g, false, out)) {
+      if (take_remainders(a, t, &g, true, out) || pin_one(a, t, &g, out) || take_remainders(a, t, &g, false, out) ||
+          equate_symbols(a, t, &g, out)) {
         return true;
       }
       dim_set_source(t, g.source);

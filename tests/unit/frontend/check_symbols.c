@@ -255,6 +255,37 @@ START_TEST(windows_larger_than_the_input) {
 }
 END_TEST
 
+/* x is reshaped to a list whose length is the product of two sizes of w, which x need not have: the sizes of both are
+ * taken to be the same in pairs, and none is pinned. */
+START_TEST(products_are_equal_in_pairs) {
+  Onnx__ModelProto *m = new_model(memory, "", "y");
+  onnx_definitions d = {0};
+  hlo_module *general, *exact, *bound;
+  bool complete;
+  shape given[2] = {shape_make(DTYPE_F32, 2, (dim[]){6, 8}), shape_make(DTYPE_F32, 3, (dim[]){8, 3, 6})};
+  onnx_input_shape at[2] = {{.name = "x", .shape = given[0]}, {.name = "w", .shape = given[1]}};
+  add_input(m, "x", "f32[0,0]:");
+  add_input(m, "w", "f32[0,0,0]:");
+  add_constant(m, "zero", "s64[1]:0");
+  add_constant(m, "two", "s64[1]:2");
+  graph_node(memory, m->graph, "Shape", "w", "sizes");
+  graph_node(memory, m->graph, "Gather", "sizes,zero", "a");
+  graph_node(memory, m->graph, "Gather", "sizes,two", "b");
+  graph_node(memory, m->graph, "Mul", "a,b", "length");
+  graph_node(memory, m->graph, "Reshape", "x,length", "y");
+  ASSERT_OK(import_model(m, at, 2, &d, false, &general, &complete));
+  ck_assert_uint_eq(d.n, 2);
+  for (uint32_t k = 0; k < d.n; k++) {
+    ck_assert_msg(d.items[k].equals[1] == '.', "%s is %s", d.items[k].symbol, d.items[k].equals);
+  }
+  given[0] = at[0].shape = shape_make(DTYPE_F32, 2, (dim[]){5, 7});
+  given[1] = at[1].shape = shape_make(DTYPE_F32, 3, (dim[]){7, 2, 5});
+  ASSERT_OK(import_model(m, at, 2, NULL, false, &exact, &complete));
+  ASSERT_OK(hlo_bind(memory, general, given, &bound));
+  ASSERT_OK(same_values(exact, bound, SAME_BITS, memory));
+}
+END_TEST
+
 /* Parts of x [2,columns] whose ends lie within x or beyond it, and halves of which the second one may be smaller.
  * `then` is NULL or adds v to the part, which is valid from `least` columns on. */
 static const struct {
@@ -575,6 +606,7 @@ int main(void) {
   tcase_add_test(all, a_model_has_a_dimension_called_like_an_element);
   tcase_add_test(all, many_taps_take_any_batch);
   tcase_add_loop_test(all, parts_take_any_size, 0, sizeof parts / sizeof *parts);
+  tcase_add_test(all, products_are_equal_in_pairs);
   tcase_add_loop_test(all, windows_larger_than_the_input, 0, 3);
   tcase_add_loop_test(all, windows_take_any_remainder, 0, sizeof windows / sizeof *windows);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);

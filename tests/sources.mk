@@ -112,6 +112,7 @@ check_programs = \
 	tests/unit/frontend/check_sizes \
 	tests/unit/frontend/check_symbols \
 	tests/unit/frontend/check_symbols_graphs \
+	tests/unit/frontend/check_symbols_windows \
 	tests/unit/frontend/check_tensor \
 	tests/unit/frontend/check_value \
 	tests/unit/frontend/check_wire_scan \
@@ -1292,6 +1293,8 @@ tests_unit_frontend_check_symbols_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_symbols_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_symbols_graphs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_symbols_graphs_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_frontend_check_symbols_windows_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_frontend_check_symbols_windows_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_tensor_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_tensor_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_value_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

@@ -202,8 +202,7 @@ status ref_eval_computation(const hlo_computation *c, const literal *args, arena
   return ref_run(ref_pool_create(a), c, args, NULL, roots, slots);
 }
 
-/* Returns the number of multiplications of a contraction. */
-static double contraction_work(const hlo_instr *i) {
+double ref_contraction_work(const hlo_instr *i) {
   const shape *x = hlo_shape(i->operands[0]), *y = hlo_shape(i->operands[1]);
   double per_result = 1;
   if (i->op == HLO_DOT) {
@@ -231,13 +230,13 @@ static bool only_moves(const hlo_instr *i) {
 }
 
 status ref_fold(const hlo_instr *i, arena *a, literal *results) {
-  enum { SMALL = 256, MAX_WORK = 1 << 26 };
+  enum { SMALL = 256 };
   bool refuse = !ref_supports(i) || !has_static_shapes(i) || !hlo_instr_is_static(i) || i->op == HLO_PARAMETER ||
                 hlo_n_callees(i) > 0; /* a loop might not terminate */
   if (!refuse && (i->op == HLO_BROADCAST || i->op == HLO_IOTA || i->op == HLO_RNG)) {
     refuse = shape_bytes(&i->shapes[0]) > SMALL;
   } else if (!refuse && hlo_info(i)->kind == HLO_CONTRACTION) {
-    refuse = contraction_work(i) > MAX_WORK;
+    refuse = ref_contraction_work(i) > REF_MOST_WORK;
   }
   if (refuse) {
     return status_error(STATUS_UNSUPPORTED, "%s is not folded", hlo_info(i)->name);

@@ -26,6 +26,11 @@ STATUS_MUST_USE status ref_eval(const hlo_instr *i, const literal *operands, are
  * `a`. */
 STATUS_MUST_USE status ref_eval_computation(const hlo_computation *c, const literal *args, arena *a, literal *roots);
 
+/* Returns the number of multiplications of a contraction, whose operands have constant sizes. */
+double ref_contraction_work(const hlo_instr *i);
+/* ref_fold does not compute contractions with more multiplications. */
+enum { REF_MOST_WORK = 1 << 26 };
+
 /* Evaluates an instruction whose operands are constants, for hlo_builder.eval and the folding pass.  Fails with
  * STATUS_UNSUPPORTED for instructions that cannot be evaluated (ref_supports, symbolic dimensions), and for those that
  * are not worth folding: large broadcasts, iotas and random bits, whose results need more memory than the instructions;

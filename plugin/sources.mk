@@ -51,6 +51,7 @@ plugin_compiler_sources = \
 	plugin/compiler/object.c \
 	plugin/compiler/open.c \
 	plugin/compiler/part.c \
+	plugin/compiler/precompute.c \
 	plugin/compiler/segment.c \
 	plugin/compiler/segment_compile.c \
 	plugin/compiler/segments.c \

@@ -140,6 +140,7 @@ check_programs = \
 	tests/unit/plugin/check_contents \
 	tests/unit/plugin/check_opened_file \
 	tests/unit/plugin/check_options \
+	tests/unit/plugin/check_precompute \
 	tests/unit/plugin/check_profile \
 	tests/unit/plugin/check_programs \
 	tests/unit/plugin/check_progress \
@@ -1349,6 +1350,8 @@ tests_unit_plugin_check_opened_file_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAG
 tests_unit_plugin_check_opened_file_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_options_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_options_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_plugin_check_precompute_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_plugin_check_precompute_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_profile_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_plugin_check_profile_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_plugin_check_programs_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

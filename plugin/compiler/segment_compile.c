@@ -9,6 +9,7 @@
 #include "frontend/import/symbolic.h"
 #include "hlo/ir/bind.h"
 #include "plugin/compiler/backend.h"
+#include "plugin/compiler/internal.h"
 #include "plugin/compiler/segments_internal.h"
 #include "runtime/program/sizes.h"
 
@@ -149,6 +150,7 @@ static status compile(making *m, bool general) {
   if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
     options.tune = RT_TUNE_KNOWN;
   }
+  TRY(compiler_precompute(x->info.module, &options, x->arena));
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &m->report));
   p->seconds_tuning += m->report.seconds_tuning;
   if (p->pool) {

@@ -24,9 +24,12 @@ CATALOGUE = [
 ]
 
 
-# The exporter writes LayerNormalization as one node from opset 17 on and GridSample from 16 on; GroupNorm and GELU
-# become several nodes in all three.
-OPSETS = (14, 16, 17)
+# Whether torch exports by torch.export instead of by tracing.
+TORCH_EXPORT = tuple(int(x) for x in torch.__version__.split(".")[:2]) >= (2, 9)
+
+# The exporter by tracing writes LayerNormalization as one node from opset 17 on and GridSample from 16 on; GroupNorm and GELU
+# become several nodes in all three.  The other one writes RMSNormalization and Attention as one node from 23 on.
+OPSETS = (18, 20, 23) if TORCH_EXPORT else (14, 16, 17)
 
 
 @dataclass
@@ -62,7 +65,7 @@ def by_keyword(module, inputs):
 
 
 def opset_of(a):
-    return a.opset or OPSETS[zlib.crc32(a.name.encode()) % len(OPSETS)]
+    return max(a.opset, OPSETS[0]) if a.opset else OPSETS[zlib.crc32(a.name.encode()) % len(OPSETS)]
 
 
 def add(name, make, inputs, sizes=BATCHES, **options):

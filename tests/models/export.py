@@ -20,7 +20,8 @@ import torch
 import architecture
 from torch.onnx import TensorProtoDataType
 
-SECONDS, BYTES = 300, 16 << 30
+# A torch for graphics processors reserves much more addresses than it uses.
+SECONDS, BYTES = 300, (64 if torch.version.cuda else 16) << 30
 
 
 def export(a, folder):
@@ -36,11 +37,25 @@ def export(a, folder):
 
 
 def trace(a, path):
+    """Exports by the exporter that is torch's own choice: since version 2.9, the one of torch.export."""
     flat, inputs = architecture.build(a)
     open_dims = {
         i.name: {axis: d for axis, d in enumerate(i.dims) if not isinstance(d, int)}
         for i in a.inputs
     }
+    if architecture.TORCH_EXPORT:
+        shapes = tuple(dict.fromkeys(open_dims[name], torch.export.Dim.DYNAMIC) for name in inputs)
+        program = torch.onnx.export(
+            flat,
+            tuple(inputs.values()),
+            dynamo=True,
+            verbose=False,
+            input_names=list(inputs),
+            opset_version=architecture.opset_of(a),
+            dynamic_shapes=(shapes,),
+        )
+        program.save(path)
+        return
     # Gradients stay enabled: without them torch's attention uses a fused operator that cannot be exported.
     torch.onnx.export(
         flat,

@@ -4,7 +4,8 @@ transformers, then class Decoder, whose switches make the families that this ver
 import math
 
 import torch
-from architecture import Input, add
+import transformers
+from architecture import TORCH_EXPORT, Input, add
 from torch import nn
 from torch.nn import functional as F
 
@@ -28,6 +29,11 @@ def without_cache(module, inputs):
 
 def past_of(inputs):
     layers = sum(name.startswith("past_key_") for name in inputs)
+    if TORCH_EXPORT:  # versions of transformers that work with such a torch have no tuples any more
+        cache = transformers.DynamicCache()
+        for i in range(layers):
+            cache.update(inputs[f"past_key_{i}"], inputs[f"past_value_{i}"], i)
+        return cache
     return tuple((inputs[f"past_key_{i}"], inputs[f"past_value_{i}"]) for i in range(layers))
 
 

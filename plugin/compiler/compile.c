@@ -202,7 +202,7 @@ static status compile_module(void *data) {
   TRY(check_open(c, m, &validity));
   rt_compile_options options = c->request->options;
   options.eval = ref_fold;
-  TRY(compiler_precompute(m, &options, c->a));
+  TRY(compiler_precompute(m, backend, &options, c->a));
   TRY(backend->compiler->compile((struct hlo_module *)m, &options, c->a, c->out, c->report));
   compiler_set_validity(*c->out, c->s->n_inputs, &validity);
   return NULL;

@@ -44,8 +44,10 @@ STATUS_MUST_USE status compiler_import(const compiler_model *s, const compile_re
 STATUS_MUST_USE status compiler_import_whole(const compiler_model *s, const compile_request *r, arena *a,
                                              hlo_module **out, compiler_validity *validity);
 /* Replaces large products of constants, and what is computed from these and other constants, by constants on the arena.
- * Must be called inside guard_run.  In precompute.c. */
-STATUS_MUST_USE status compiler_precompute(hlo_module *m, const rt_compile_options *options, arena *a);
+ * Does nothing for the reference backend, whose results must not depend on another one.  Must be called inside
+ * guard_run.  In precompute.c. */
+STATUS_MUST_USE status compiler_precompute(hlo_module *m, const rt_backend *b, const rt_compile_options *options,
+                                           arena *a);
 
 /* Sets in the program for which contents of inputs it is valid, and which parameters tell elements of inputs
  * (rt_io.told).  In compile.c. */

@@ -150,7 +150,7 @@ static status compile(making *m, bool general) {
   if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
     options.tune = RT_TUNE_KNOWN;
   }
-  TRY(compiler_precompute(x->info.module, &options, x->arena));
+  TRY(compiler_precompute(x->info.module, p->backend, &options, x->arena));
   TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &m->report));
   p->seconds_tuning += m->report.seconds_tuning;
   if (p->pool) {

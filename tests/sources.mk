@@ -983,6 +983,7 @@ tests_files = \
 	tests/made-cases \
 	tests/models/README \
 	tests/models/architecture.py \
+	tests/models/by_optimum.py \
 	tests/models/chaotic \
 	tests/models/compare.py \
 	tests/models/diffusion.py \

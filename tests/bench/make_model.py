@@ -72,6 +72,7 @@ MODELS = {
     "conv1d": (vision.ResNet1d, lambda: {"input": torch.randn(1, 12, 4096)}),
     "ds-cnn": (vision.DsCnn, lambda: {"input": torch.randn(1, 1, 49, 10)}),
     "bert-base": (sequence.Bert, bert_inputs),
+    "deberta": (sequence.Deberta, lambda: {name: value for name, value in bert_inputs().items() if name != "token_type_ids"}),
     "gpt2-prefill": (sequence.Gpt2, lambda: gpt2_inputs(128, 0)),
     "gpt2-decode": (sequence.Gpt2, lambda: gpt2_inputs(1, 512)),
     "lstm": (sequence.Lstm, lambda: {"input": torch.randn(1, 50, 512)}),
@@ -84,6 +85,7 @@ STEP_AXES = {"input_ids": {1: "length"}, "past*": {2: "past"}, "cross*": {2: "en
 # dimensions of inputs, by patterns of their names.
 OPEN = {
     "bert-base-any": ("bert-base", {"*": {1: "length"}}),
+    "deberta-any": ("deberta", {"*": {1: "length"}}),
     "vit-b16-any": ("vit-b16", {"input": {0: "batch"}}),
     "yolov8n-any": ("yolov8n", IMAGE_AXES),
     "unet-any": ("unet", IMAGE_AXES),

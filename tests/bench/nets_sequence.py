@@ -47,6 +47,47 @@ class Bert(nn.Module):
         return x, torch.tanh(self.pooler(x[:, 0]))
 
 
+class DebertaLayer(nn.Module):
+    """Attention by content and by relative positions, whose table the same weights project."""
+
+    def __init__(self, c=768, inner=3072):
+        super().__init__()
+        self.query, self.key, self.value, self.out = (nn.Linear(c, c) for _ in range(4))
+        self.up, self.down = nn.Linear(c, inner), nn.Linear(inner, c)
+        self.norm1, self.norm2 = nn.LayerNorm(c, eps=1e-7), nn.LayerNorm(c, eps=1e-7)
+
+    def forward(self, x, mask, table, distance):
+        q, k, v = split_heads(self.query(x)), split_heads(self.key(x)), split_heads(self.value(x))
+        table_q, table_k = split_heads(self.query(table)), split_heads(self.key(table))
+        span = table.size(1) // 2
+        index = lambda d: torch.clamp(d + span, 0, 2 * span - 1).expand(q.size(0), q.size(1), -1, -1)  # noqa: E731
+        by_key = torch.gather(torch.matmul(q, table_k.transpose(-1, -2)), 3, index(distance))
+        by_query = torch.gather(torch.matmul(k, table_q.transpose(-1, -2)), 3, index(distance)).transpose(-1, -2)
+        scores = (torch.matmul(q, k.transpose(-1, -2)) + by_key + by_query) / math.sqrt(3 * q.size(-1)) + mask
+        x = self.norm1(self.out(merge_heads(torch.matmul(scores.softmax(-1), v))) + x)
+        return self.norm2(self.down(nn.functional.gelu(self.up(x))) + x)
+
+
+class Deberta(nn.Module):
+    """As DeBERTa-v3-base, but with linear distances."""
+    output_names = ["last_hidden_state"]
+
+    def __init__(self, c=768, layers=12, span=256):
+        super().__init__()
+        self.words, self.norm = nn.Embedding(30522, c), nn.LayerNorm(c, eps=1e-7)
+        self.table, self.norm_of_table = nn.Parameter(torch.randn(1, 2 * span, c)), nn.LayerNorm(c, eps=1e-7)
+        self.layers = nn.ModuleList(DebertaLayer(c) for _ in range(layers))
+
+    def forward(self, input_ids, attention_mask):
+        mask = (1.0 - attention_mask[:, None, None, :].to(torch.float32)) * -10000.0
+        position = torch.arange(input_ids.size(1))
+        distance, table = position[:, None] - position[None, :], self.norm_of_table(self.table)
+        x = self.norm(self.words(input_ids))
+        for layer in self.layers:
+            x = layer(x, mask, table, distance)
+        return x
+
+
 class Conv1D(nn.Module):
     """GPT-2's linear layer, whose weight is not transposed."""
 

@@ -82,6 +82,13 @@ def bert():
     return SizeList("make:bert-base-any", bert_feeds(128), [bert_feeds(n) for n in draw(5, 384, 1, 40) if n != 128])
 
 
+@row("deberta")
+def deberta():
+    def text(length):
+        return {name: value for name, value in bert_feeds(length).items() if name != "token_type_ids"}
+    return SizeList("make:deberta-any", text(128), [text(n) for n in draw(5, 384, 1, 40) if n != 128])
+
+
 @row("lstm")
 def lstm():
     def signal(length):

@@ -2,6 +2,7 @@
 modules that CATALOGUE names have tables of architectures and call add() for each row."""
 
 import importlib
+import importlib.util
 import zlib
 from dataclasses import dataclass
 from typing import Callable
@@ -53,6 +54,8 @@ class Architecture:
     call: Callable = lambda module, inputs: module(*inputs.values())
     opset: int = 0  # 0: one of OPSETS, always the same
     shorten: bool = True
+    write: Callable = None  # writes the ONNX model to a path, in place of make
+    draw: Callable = None  # (path of the ONNX model, sizes) -> the inputs by name, in place of those that `inputs` describes
     file: str = ""  # the path, below the data folder, of an ONNX model that need not be exported; make is not called then
 
 
@@ -82,6 +85,8 @@ def image(size, channels=3):
 def catalogue():
     for module in CATALOGUE:
         importlib.import_module(module)
+    if importlib.util.find_spec("optimum"):
+        importlib.import_module("by_optimum")
     return ARCHITECTURES
 
 

@@ -29,11 +29,13 @@ def export(a, folder):
     model = os.path.join(folder, "model.onnx")
     if a.file:
         shutil.copy(os.path.join(os.environ["ONNX_XLA_DATA"], a.file), model)
+    elif a.write:
+        a.write(model)
     else:
         trace(a, model)
     for k, sizes in enumerate(a.sizes):
-        values = architecture.draw_inputs(a, sizes)
-        np.savez(os.path.join(folder, f"inputs-{k}.npz"), **{n: v.numpy() for n, v in values.items()})
+        values = a.draw(model, sizes) if a.draw else {n: v.numpy() for n, v in architecture.draw_inputs(a, sizes).items()}
+        np.savez(os.path.join(folder, f"inputs-{k}.npz"), **values)
 
 
 def trace(a, path):

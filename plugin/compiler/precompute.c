@@ -11,7 +11,7 @@
 #include "runtime/exec/executable.h"
 #include "runtime/host/thread_pool.h"
 
-/* The most multiplications that are done, a second or two of work. */
+/* The most multiplications that are done, some seconds of work for an old processor. */
 static const double MOST_WORK = 1e11;
 
 typedef struct precomputing {
@@ -20,6 +20,7 @@ typedef struct precomputing {
    * the evaluator does not compute; and whether it is in the module that runs once. */
   bool *known, *costly, *needed;
   double work;
+  int64_t constant_bytes, wanted_bytes; /* of the constants that there are, and of those that are to be made */
   uint32_t n_wanted;
   hlo_instr **wanted; /* the costly instructions that others use: results of the module that runs once */
 } precomputing;
@@ -66,6 +67,7 @@ static void examine(precomputing *p, const hlo_instr *i) {
   p->known[i->id] = known;
   p->costly[i->id] = known && (costly || work > REF_MOST_WORK);
   p->work += work;
+  p->constant_bytes += i->op == HLO_CONSTANT ? shape_bytes(&i->shapes[0]) : 0;
 }
 
 static bool is_wanted(const precomputing *p, const hlo_instr *i) {
@@ -76,7 +78,8 @@ static bool is_wanted(const precomputing *p, const hlo_instr *i) {
   return wanted && p->costly[i->id];
 }
 
-/* Finds what is computed.  Returns false if there is nothing, or too much. */
+/* Finds what is computed.  Returns false if there is nothing, or too much: work, or memory, since a small file could
+ * have very many products. */
 static bool find(precomputing *p, arena *a) {
   hlo_number(p->entry);
   p->known = ARENA_NEW_N(a, bool, p->entry->n_ids);
@@ -88,13 +91,14 @@ static bool find(precomputing *p, arena *a) {
     bool wanted = is_wanted(p, i);
     if (wanted) {
       p->wanted[p->n_wanted++] = i;
+      p->wanted_bytes += shape_bytes(&i->shapes[0]);
     }
     p->needed[i->id] |= wanted;
     for (uint32_t k = 0; k < i->n_operands && p->needed[i->id]; k++) {
       p->needed[i->operands[k].def->id] = true;
     }
   }
-  return p->n_wanted > 0 && p->work <= MOST_WORK;
+  return p->n_wanted > 0 && p->work <= MOST_WORK && p->wanted_bytes <= p->constant_bytes;
 }
 
 /* Returns a module without parameters whose results are the wanted values. */

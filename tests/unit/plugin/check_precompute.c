@@ -74,9 +74,41 @@ START_TEST(products_of_constants_are_not_run) {
 }
 END_TEST
 
+/* Results that need more memory than the constants of the model are left to the runs, which free them. */
+START_TEST(many_products_stay) {
+  arena *a = arena_create(NULL);
+  Onnx__ModelProto *m = new_model(a, "x", "y");
+  static const char *const products[] = {"a,b", "b,a", "a,a", "b,b"}, *const sums[] = {"x", "s0", "s1", "s2", "y"};
+  add_matrix(a, m, "a", true);
+  add_matrix(a, m, "b", false);
+  for (int k = 0; k < 4; k++) {
+    const char *product = arena_printf(a, "p%d", k);
+    graph_node(a, m->graph, "MatMul", products[k], product);
+    graph_node(a, m->graph, "Mul", arena_printf(a, "%s,%s", sums[k], product), sums[k + 1]);
+  }
+  session_case_set_type(a, m->graph->input[0], 1, "512,512");
+  session_case_set_type(a, m->graph->output[0], 1, "512,512");
+  session_case_write(a, m);
+  session *s = session_case_open(session_case_path, "cpu");
+  const shape given = shape_make(DTYPE_F32, 2, (dim[]){N, N}), *shapes = &given;
+  session_inputs inputs = {.shapes = &shapes};
+  const session_program *c;
+  uint32_t contractions = 0;
+  ASSERT_OK(session_compile(s, &inputs, &c));
+  for (uint32_t k = 0; k < c->program->body.n; k++) {
+    const rt_thunk *t = &c->program->body.thunks[k];
+    contractions += strcmp(t->operation, "dot") == 0 || strcmp(t->operation, "output fusion") == 0;
+  }
+  ck_assert_uint_eq(contractions, 4);
+  session_release(s, c);
+  session_close(s);
+}
+END_TEST
+
 int main(void) {
   TCase *c = tcase_create("precompute");
   tcase_add_checked_fixture(c, session_case_setup, session_case_teardown);
   tcase_add_loop_test(c, products_of_constants_are_not_run, 0, 3);
+  tcase_add_test(c, many_products_stay);
   return run_suite("precompute", c);
 }

@@ -120,6 +120,7 @@ doc_files = \
 	doc/measurements/cpu-quantised.md \
 	doc/measurements/cpu-threads.md \
 	doc/measurements/cpu-winograd.md \
+	doc/measurements/models.md \
 	doc/measurements/objects.md \
 	doc/measurements/operators.md \
 	doc/measurements/planted.md \

@@ -45,6 +45,16 @@ typedef struct positions {
 
 static bool is_true(hlo_value mask) { return mask.def && hlo_is_splat(hlo_before_reshapes(mask), 1); }
 
+/* Returns which elements of x are not 0.  Exporters write positions as NonZero of ones, so that case is seen here. */
+static hlo_value find_non_zero(hlo_builder *b, hlo_value x) {
+  shape s = *hlo_shape(x);
+  if (x.def && hlo_is_splat(x, 1)) {
+    s.type = DTYPE_PRED;
+    return hlo_splat(b, s, 1);
+  }
+  return s.type == DTYPE_PRED ? x : hlo_compare(b, HLO_NE, x, hlo_like(b, x, 0));
+}
+
 static positions find_positions(hlo_builder *b, hlo_value mask) {
   static const int64_t zero = 0;
   dim n = length(mask);
@@ -89,8 +99,7 @@ status onnx_import_non_zero(onnx_node *n) {
   hlo_value x = n->in[0], rows[SHAPE_MAX_RANK];
   const shape *s = hlo_shape(x);
   CHECK_THAT(s->type != DTYPE_STR, STATUS_UNSUPPORTED, "X is %s", SHAPE_STR(onnx_dims(n), s));
-  hlo_value mask = s->type == DTYPE_PRED ? x : hlo_compare(b, HLO_NE, x, hlo_like(b, x, 0));
-  positions p = find_positions(b, flat(b, mask));
+  positions p = find_positions(b, flat(b, find_non_zero(b, x)));
   dim total = shape_dim_product(onnx_dims(n), s, 0, s->rank);
   for (int d = 0; d < s->rank; d++) {
     hlo_value row = divided(b, HLO_DIV, p.list, shape_dim_product(onnx_dims(n), s, d + 1, s->rank));

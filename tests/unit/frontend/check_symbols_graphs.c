@@ -345,6 +345,16 @@ static Onnx__ModelProto *repeated_rows(void) {
   return m;
 }
 
+/* Numbers the elements of x, as exporters do: by the positions of as many ones. */
+static Onnx__ModelProto *positions_of_ones(void) {
+  Onnx__ModelProto *m = model("y,list");
+  node(m->graph, "ConstantOfShape", "dims", "ones", "value=s64[1]:1");
+  node(m->graph, "NonZero", "ones", "list", "");
+  node(m->graph, "Transpose", "list", "indices", "perm=[1,0]");
+  node(m->graph, "GatherND", "x,indices", "y", "");
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -386,6 +396,7 @@ static const struct {
     {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, "", false},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
     {"repeated_rows", repeated_rows, {1, 1, 1, 1, 1, 0, 0}, "", false},
+    {"positions_of_ones", positions_of_ones, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"root_of_columns", root_of_columns, {1}, "x.1=8 ", false},
     {"enlarged_to_another", enlarged_to_another, {1}, "x.0=2*x.0.m+0 x.1=2*x.1.m+0 ", false},
     {"enlarged_to_another, alone", enlarged_to_another, {1, 1, 1, 1, 1, 0, 0}, "", true},

@@ -306,18 +306,24 @@ static bool is_introduced(const onnx_definitions *d, const char *symbol) {
   return false;
 }
 
-typedef struct replacement {
-  dim symbol, by;
-} replacement;
+/* Symbols, and what takes the place of each of them. */
+typedef struct replacements {
+  dim_symbols symbols, by;
+} replacements;
 
 static dim replaced(void *data, dim symbol) {
-  const replacement *r = data;
-  return symbol == r->symbol ? r->by : symbol;
+  const replacements *r = data;
+  for (uint32_t k = 0; k < r->symbols.n; k++) {
+    if (r->symbols.items[k] == symbol) {
+      return r->by.items[k];
+    }
+  }
+  return symbol;
 }
 
 /* Returns true if the equation is known to hold for all values of the other symbols if this symbol is `by`. */
 static bool holds_with(dim_table *t, const dim_guard *g, dim symbol, dim by) {
-  replacement r = {symbol, by};
+  replacements r = {.symbols = {1, {symbol}}, .by = {1, {by}}};
   return dim_known_equal(t, dim_substitute(t, g->a, replaced, &r), dim_substitute(t, g->b, replaced, &r));
 }
 
@@ -367,11 +373,6 @@ static bool pin_one(arena *a, dim_table *t, const dim_guard *g, onnx_definitions
   return false;
 }
 
-/* Symbols, and for each of them the one that it is to equal. */
-typedef struct pairing {
-  dim_symbols from, to;
-} pairing;
-
 static bool holds_symbol(const dim_symbols *all, dim symbol) {
   bool found = false;
   for (uint32_t k = 0; k < all->n; k++) {
@@ -380,25 +381,15 @@ static bool holds_symbol(const dim_symbols *all, dim symbol) {
   return found;
 }
 
-static dim paired(void *data, dim symbol) {
-  const pairing *p = data;
-  for (uint32_t k = 0; k < p->from.n; k++) {
-    if (p->from.items[k] == symbol) {
-      return p->to.items[k];
-    }
-  }
-  return symbol;
-}
-
 /* Pairs the symbol, which is in one side of an equation, with one that has the same hint and is only in the other side.
  */
-static void pair_symbol(dim_table *t, dim symbol, const dim_symbols *others, const dim_symbols *own, pairing *p) {
+static void pair_symbol(dim_table *t, dim symbol, const dim_symbols *others, const dim_symbols *own, replacements *p) {
   int64_t hint, other;
   for (uint32_t k = 0; k < others->n && dim_hint(t, symbol, &hint); k++) {
     dim x = others->items[k];
-    if (!holds_symbol(own, x) && !holds_symbol(&p->to, x) && dim_hint(t, x, &other) && other == hint) {
-      dim_add_symbols(t, symbol, &p->from);
-      dim_add_symbols(t, x, &p->to);
+    if (!holds_symbol(own, x) && !holds_symbol(&p->by, x) && dim_hint(t, x, &other) && other == hint) {
+      dim_add_symbols(t, symbol, &p->symbols);
+      dim_add_symbols(t, x, &p->by);
       return;
     }
   }
@@ -409,7 +400,7 @@ static void pair_symbol(dim_table *t, dim symbol, const dim_symbols *others, con
  * arrays of different segments, or different inputs, of which the import does not know that they belong together.) */
 static bool equate_symbols(arena *a, dim_table *t, const dim_guard *g, onnx_definitions *out) {
   dim_symbols left = {0}, right = {0};
-  pairing p = {0};
+  replacements p = {0};
   dim_add_symbols(t, g->a, &left);
   dim_add_symbols(t, g->b, &right);
   for (uint32_t k = 0; k < left.n; k++) {
@@ -417,9 +408,9 @@ static bool equate_symbols(arena *a, dim_table *t, const dim_guard *g, onnx_defi
       pair_symbol(t, left.items[k], &right, &left, &p);
     }
   }
-  bool holds = p.from.n > 0 && dim_known_equal(t, dim_substitute(t, g->a, paired, &p), g->b);
-  for (uint32_t k = 0; k < p.from.n && holds; k++) {
-    define(a, t, g, p.from.items[k], p.to.items[k], out);
+  bool holds = p.symbols.n > 0 && dim_known_equal(t, dim_substitute(t, g->a, replaced, &p), g->b);
+  for (uint32_t k = 0; k < p.symbols.n && holds; k++) {
+    define(a, t, g, p.symbols.items[k], p.by.items[k], out);
   }
   return holds;
 }

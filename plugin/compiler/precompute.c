@@ -5,8 +5,8 @@
 #include <string.h>
 
 #include "backend_ref/eval.h"
-#include "plugin/compiler/backend.h"
 #include "hlo/ir/bind.h"
+#include "plugin/compiler/backend.h"
 #include "plugin/compiler/internal.h"
 #include "runtime/exec/executable.h"
 #include "runtime/host/thread_pool.h"
@@ -42,14 +42,13 @@ static bool stays_small(const hlo_instr *i) {
   return shape_bytes(&i->shapes[0]) <= 2 * largest;
 }
 
-/* Returns true if i depends on constants alone and its result can become a constant, or is one already. */
-static bool is_known(const precomputing *p, const hlo_instr *i) {
+/* Returns true if i depends on constants alone and its result can become a constant, or is one already.  `costly` is
+ * whether an operand is. */
+static bool is_known(const precomputing *p, const hlo_instr *i, bool costly) {
   bool source = i->op == HLO_CONSTANT || i->op == HLO_IOTA;
   bool known = source || (i->n_operands > 0 && hlo_n_callees(i) == 0 && i->op != HLO_RNG && hlo_instr_is_static(i));
-  bool costly = false;
   for (uint32_t k = 0; k < i->n_operands && known; k++) {
     known = p->known[i->operands[k].def->id];
-    costly |= p->costly[i->operands[k].def->id];
   }
   if (!known || i->op == HLO_CONSTANT) {
     return known;
@@ -59,10 +58,11 @@ static bool is_known(const precomputing *p, const hlo_instr *i) {
 }
 
 static void examine(precomputing *p, const hlo_instr *i) {
-  bool known = is_known(p, i), costly = false;
+  bool costly = false;
   for (uint32_t k = 0; k < i->n_operands; k++) {
     costly |= p->costly[i->operands[k].def->id];
   }
+  bool known = is_known(p, i, costly);
   double work = known && hlo_info(i)->kind == HLO_CONTRACTION ? ref_contraction_work(i) : 0;
   p->known[i->id] = known;
   p->costly[i->id] = known && (costly || work > REF_MOST_WORK);

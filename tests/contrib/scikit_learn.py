@@ -3,7 +3,9 @@
 No test runs it, since scikit-learn, pandas and skl2onnx are many packages; ONNX Runtime needs the locale en_US.UTF-8 for texts:
 
     python3 -m venv VENV; VENV/bin/pip install scikit-learn pandas skl2onnx onnxruntime
-    VENV/bin/python tests/contrib/scikit_learn.py FOLDER; onnx-xla test --atol 1e-4 --rtol 1e-4 FOLDER"""
+    VENV/bin/python tests/contrib/scikit_learn.py FOLDER; onnx-xla test --atol 1e-4 --rtol 1e-4 FOLDER
+
+The tolerance: both add float32 in orders of their own, hundreds of trees, support vectors or neurons, and take exponentials of the sums."""
 import os
 import sys
 import warnings

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from architecture import add
 
-# (batch, tokens, past tokens, side of pictures); the first set is the one that a program is made for.
+# Batch, tokens, and past tokens.
 SIZES = [{"batch": b, "tokens": t, "past": p} for b, t, p in [(2, 7, 5), (1, 1, 9), (3, 1, 2), (1, 12, 0), (2, 4, 3)]]
 VOCABULARY = 99
 

@@ -69,15 +69,11 @@ static bool are_all_less(const onnx_node *n, hlo_value x, hlo_value y) {
 status onnx_import_compare(onnx_node *n) {
   hlo_value x = n->in[0], y = n->in[1];
   TRY(onnx_broadcast_inputs(n, &x, &y));
-  if (strcmp(n->proto->op_type, "Less") == 0 && are_all_less(n, x, y)) {
-    shape s = *hlo_shape(x);
-    s.type = DTYPE_PRED;
-    n->out[0] = hlo_splat(n->b, s, 1);
-    return NULL;
-  }
   for (size_t k = 0; k < sizeof comparisons / sizeof *comparisons; k++) {
     if (strcmp(comparisons[k].name, n->proto->op_type) == 0) {
-      n->out[0] = hlo_compare(n->b, comparisons[k].comparison, x, y);
+      bool all_less = comparisons[k].comparison == HLO_LT && are_all_less(n, x, y);
+      hlo_value compared = hlo_compare(n->b, comparisons[k].comparison, x, y);
+      n->out[0] = all_less ? hlo_like(n->b, compared, 1) : compared;
       return NULL;
     }
   }

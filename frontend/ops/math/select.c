@@ -40,7 +40,6 @@ static hlo_value take(hlo_builder *b, hlo_value x, hlo_value list, int64_t axis)
 typedef struct positions {
   hlo_value list;  /* s64[length of the mask]; the elements after the first `count` are 0 */
   hlo_value count; /* s64[] */
-  bool all;        /* whether all elements are known to be true, so that the list has no others */
 } positions;
 
 static bool is_true(hlo_value mask) { return mask.def && hlo_is_splat(hlo_before_reshapes(mask), 1); }
@@ -59,22 +58,22 @@ static positions find_positions(hlo_builder *b, hlo_value mask) {
   static const int64_t zero = 0;
   dim n = length(mask);
   if (is_true(mask)) {
-    return (positions){hlo_iota(b, list_of(DTYPE_S64, n), 0), hlo_sizes(b, DTYPE_S64, -1, &n), true};
+    return (positions){hlo_iota(b, list_of(DTYPE_S64, n), 0), hlo_sizes(b, DTYPE_S64, -1, &n)};
   }
   hlo_value one = hlo_convert(b, mask, DTYPE_S64), nowhere = onnx_dim_like(b, one, n);
   hlo_value before = hlo_cumulative(b, one, HLO_REDUCE_ADD, 0, true, false);
   hlo_value to = hlo_select(b, mask, before, nowhere);
   hlo_value from = hlo_iota(b, list_of(DTYPE_S64, n), 0);
   return (positions){scatter_list(b, hlo_splat(b, list_of(DTYPE_S64, n), 0), to, from, HLO_REDUCE_REPLACE),
-                     hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero), false};
+                     hlo_reduce(b, one, HLO_REDUCE_ADD, 1, &zero)};
 }
 
-/* Returns the first `size` elements of v along the axis: a slice of v if `size` is a constant, otherwise v itself with
- * a dynamic dimension (sizes.h). */
+/* Returns the first `size` elements of v along the axis: a slice of v if `size` is a constant or computed from sizes,
+ * otherwise v itself with a dynamic dimension (sizes.h). */
 static hlo_value dynamic_result(onnx_node *n, hlo_value v, int axis, hlo_value size) {
-  const literal *known = n->b->error ? NULL : hlo_literal(size);
-  if (known) {
-    return hlo_slice_dim(n->b, v, axis, 0, literal_i64(known, 0));
+  dim known[HLO_MAX_SIZES];
+  if (!n->b->error && hlo_sizes_of(size, known) == 1) {
+    return hlo_slice_dim(n->b, v, axis, 0, known[0]);
   }
   onnx_dynamic_dim_set(n->scope->importer, v, axis, size);
   return v;
@@ -108,7 +107,7 @@ status onnx_import_non_zero(onnx_node *n) {
   }
   hlo_value all = s->rank ? hlo_concatenate(b, (uint32_t)s->rank, rows, 0)
                           : hlo_splat(b, shape_make(DTYPE_S64, 2, (dim[]){0, total}), 0);
-  n->out[0] = p.all ? all : dynamic_result(n, all, 1, p.count);
+  n->out[0] = dynamic_result(n, all, 1, p.count);
   return NULL;
 }
 
@@ -133,8 +132,7 @@ status onnx_import_compress(onnx_node *n) {
     condition = hlo_slice_dim(b, condition, 0, 0, extent);
   }
   positions p = find_positions(b, condition);
-  hlo_value taken = take(b, x, p.list, axis);
-  n->out[0] = p.all ? taken : dynamic_result(n, taken, (int)axis, p.count);
+  n->out[0] = dynamic_result(n, take(b, x, p.list, axis), (int)axis, p.count);
   return NULL;
 }
 

@@ -55,6 +55,7 @@ struct dim_table {
   uint32_t n_guards, cap_guards;
   const char *source;         /* the source of the guards that are added next (dim_set_source) */
   const char *unanswered;     /* see dim_unanswered */
+  const char *unhinted;       /* see dim_unhinted */
   bool forgoes_special_cases; /* see dim_forgo_special_cases */
   bool decides_extremes;      /* see dim_decide_extremes */
   bool has_extremes;          /* dim_smaller or dim_larger has made an expression */

@@ -120,8 +120,13 @@ static void note_unanswered(dim_table *t) {
   t->unanswered = t->unanswered ? t->unanswered : t->source ? t->source : "";
 }
 
+const char *dim_unhinted(const dim_table *t) { return t->unhinted; }
+
+static void note_unhinted(dim_table *t) { t->unhinted = t->unhinted ? t->unhinted : t->source ? t->source : ""; }
+
 /* Evaluates a and b at the hints.  Returns false if a hint is missing, or if dim_evaluate fails, since a number is too
- * large or a divisor is not positive.  In the second case notes the question as unanswered and pins its symbols. */
+ * large or a divisor is not positive.  Notes the question as one without hints, or as unanswered; in the second case
+ * pins its symbols. */
 static bool both_hints(dim_table *t, dim a, dim b, int64_t *x, int64_t *y) {
   if (dim_hint(t, a, x) && dim_hint(t, b, y)) {
     return true;
@@ -130,6 +135,8 @@ static bool both_hints(dim_table *t, dim a, dim b, int64_t *x, int64_t *y) {
     note_unanswered(t);
     (void)dim_substitute(t, a, pin_symbol, t);
     (void)dim_substitute(t, b, pin_symbol, t);
+  } else {
+    note_unhinted(t);
   }
   return false;
 }
@@ -223,8 +230,8 @@ bool dim_happens_greater(dim_table *t, dim a, dim b) {
 }
 
 int64_t dim_pin(dim_table *t, dim d) {
-  int64_t hint;
-  if (!dim_hint(t, d, &hint)) {
+  int64_t hint, unused;
+  if (!both_hints(t, d, 0, &hint, &unused)) {
     return 0;
   }
   t->pinned_extreme |= dim_contains_extreme(t, d);

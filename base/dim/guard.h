@@ -58,12 +58,16 @@ bool dim_happens_greater(dim_table *t, dim a, dim b);
  * guard states it, so a module that was made with the table may be wrong even for the sizes at hand.  In the second
  * case the symbols of the question are pinned, so that a second attempt with these pins can be right. */
 const char *dim_unanswered(const dim_table *t);
+/* Returns NULL if all symbols of the questions so far, and of what was to be pinned (dim_pin), had hints, otherwise the
+ * source of the first without them.  Its answer was false, and no guard states it.  The questions about a module that
+ * was read from text have no hints; an import must not end with one. */
+const char *dim_unhinted(const dim_table *t);
 /* These return true only for what is proven for all sizes; they add no guard. */
 bool dim_known_equal(dim_table *t, dim a, dim b);
 bool dim_known_at_most(dim_table *t, dim a, dim b);
 
 /* Returns the hint of d, and adds the guard that each symbol of d equals its hint (pins it).  If d has no hint
- * (dim_hint), the result is 0 and nothing is added. */
+ * (dim_hint), the result is 0, and that is noted (dim_unhinted, dim_unanswered). */
 int64_t dim_pin(dim_table *t, dim d);
 
 /* Returns the guards, in the order in which they were added; there are no duplicates. */

@@ -441,8 +441,9 @@ static bool pin_unsolved(arena *a, dim_table *t, onnx_definitions *out) {
 /* Returns an error if a question about sizes could not be answered, since the module may then be wrong.  Call it only
  * when neither pins nor equations make another import necessary. */
 static status check_answers(const dim_table *t) {
-  const char *source = dim_unanswered(t);
+  const char *source = dim_unanswered(t), *unhinted = dim_unhinted(t);
   CHECK_THAT(!source, STATUS_UNSUPPORTED, "%s: what is computed from sizes is too large", source);
+  CHECK_THAT(!unhinted, STATUS_UNSUPPORTED, "%s: this size is not known when the model is compiled", unhinted);
   return NULL;
 }
 

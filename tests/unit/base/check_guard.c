@@ -122,8 +122,23 @@ START_TEST(a_pin_names_every_symbol) {
   ck_assert_str_eq(guards(), "seq == 7, past == 3");
   uint32_t n;
   ck_assert_str_eq(dim_guards(table, &n)[0].source, "conv: Conv");
-  ck_assert_int_eq(dim_pin(table, parse("unknown")), 0);
   ck_assert_int_eq(dim_pin(table, 12), 12);
+}
+END_TEST
+
+/* Without a hint the answer is false though no guard says so, so dim_unhinted must return its source. */
+START_TEST(what_has_no_hint_is_noted) {
+  dim_set_source(table, "cut: Slice");
+  ck_assert(dim_at_most(table, 0, parse("unknown")));
+  ck_assert_ptr_null(dim_unhinted(table));
+  if (_i == 0) {
+    ck_assert(!dim_equal(table, parse("unknown+seq"), 9));
+  } else {
+    ck_assert_int_eq(dim_pin(table, parse("unknown")), 0);
+  }
+  ck_assert_str_eq(dim_unhinted(table), "cut: Slice");
+  ck_assert_ptr_null(dim_unanswered(table));
+  ck_assert_str_eq(guards(), "");
 }
 END_TEST
 
@@ -338,6 +353,7 @@ int main(void) {
   tcase_add_test(all, an_unanswered_question_pins);
   tcase_add_test(all, an_overflow_has_no_answer);
   tcase_add_test(all, a_pin_names_every_symbol);
+  tcase_add_loop_test(all, what_has_no_hint_is_noted, 0, 2);
   tcase_add_test(all, guards_hold_or_not);
   tcase_add_test(all, equations_are_solved);
   tcase_add_test(all, values_are_bounded);

@@ -66,6 +66,7 @@ hlo_sources = \
 	hlo/passes/simplify/move.c \
 	hlo/passes/simplify/scatter.c \
 	hlo/passes/simplify/simplify.c \
+	hlo/passes/simplify/transpose.c \
 	hlo/passes/transpose_sinking.c \
 	hlo/passes/transposed_convolution.c \
 	hlo/schedule/buffers.c \

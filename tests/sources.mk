@@ -388,6 +388,7 @@ hlo_tests = \
 	tests/hlo/simplify/reduce.hlo \
 	tests/hlo/simplify/root.hlo \
 	tests/hlo/simplify/scatter.hlo \
+	tests/hlo/simplify/transpose.hlo \
 	tests/hlo/simplify/turned_ones.hlo \
 	tests/hlo/simplify/update.hlo \
 	tests/hlo/text/all-ops.hlo \
@@ -952,6 +953,7 @@ tests_files = \
 	tests/hlo/simplify/reduce.expected \
 	tests/hlo/simplify/root.expected \
 	tests/hlo/simplify/scatter.expected \
+	tests/hlo/simplify/transpose.expected \
 	tests/hlo/simplify/turned_ones.expected \
 	tests/hlo/simplify/update.expected \
 	tests/hlo/test-run-hlo \

@@ -1,5 +1,5 @@
-/* move.c - rules of operations that only move elements: reshape, transpose, broadcast, slice, pad, concatenate,
- * reverse and copy, and of dynamic-slice and gather whose operand is one repeated element. */
+/* move.c - rules of operations that only move elements: reshape, broadcast, slice, pad, concatenate, reverse and
+ * copy, and of dynamic-slice and gather whose operand is one repeated element. */
 #include <string.h>
 
 #include "hlo/passes/simplify/simplify.h"
@@ -150,55 +150,6 @@ static bool broadcast_ones(hlo_builder *b, hlo_instr *i) {
     dims[k] = hlo_ints(i, HLO_ATTR_DIMENSIONS)[kept[k]];
   }
   return hlo_becomes(i, hlo_broadcast(b, hlo_reshape(b, i->operands[0], n, extents), i->shapes[0], dims));
-}
-
-/* --- transpose --- */
-
-static bool transpose_twice(hlo_builder *b, hlo_instr *i) {
-  hlo_instr *x = operand(i, 0);
-  if (x->op != HLO_TRANSPOSE) {
-    return false;
-  }
-  int64_t p[SHAPE_MAX_RANK] = {0};
-  for (int k = 0; k < i->shapes[0].rank; k++) {
-    p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];
-  }
-  return hlo_becomes(i, hlo_transpose(b, x->operands[0], p));
-}
-
-/* A transpose that only moves dimensions of 1 is a reshape; so is an identity. */
-static bool transpose_ones(hlo_builder *b, hlo_instr *i) {
-  const shape *x = from_shape(i);
-  int64_t last = -1;
-  for (int k = 0; k < x->rank; k++) {
-    int64_t d = hlo_ints(i, HLO_ATTR_PERMUTATION)[k];
-    if (x->dims[d] != 1) {
-      if (d < last) {
-        return false;
-      }
-      last = d;
-    }
-  }
-  return hlo_becomes(i, reshape_to(b, i->operands[0], &i->shapes[0]));
-}
-
-/* A transposed broadcast is a broadcast if the operand's dimensions stay in order. */
-static bool transpose_broadcast(hlo_builder *b, hlo_instr *i) {
-  hlo_instr *x = operand(i, 0);
-  if (x->op != HLO_BROADCAST) {
-    return false;
-  }
-  int64_t place[SHAPE_MAX_RANK] = {0}, dims[SHAPE_MAX_RANK];
-  for (int k = 0; k < i->shapes[0].rank; k++) {
-    place[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]] = k;
-  }
-  for (int k = 0; k < from_shape(x)->rank; k++) {
-    dims[k] = place[hlo_ints(x, HLO_ATTR_DIMENSIONS)[k]];
-    if (k && dims[k] <= dims[k - 1]) {
-      return false;
-    }
-  }
-  return hlo_becomes(i, hlo_broadcast(b, x->operands[0], i->shapes[0], dims));
 }
 
 /* --- reverse --- */
@@ -486,10 +437,7 @@ const hlo_rule_row hlo_movement_rules[] = {{HLO_COPY, copy_nothing},
                                            {HLO_BROADCAST, broadcast_reshapes},
                                            {HLO_BROADCAST, broadcast_twice},
                                            {HLO_BROADCAST, broadcast_ones},
-                                           {HLO_TRANSPOSE, transpose_ones},
-                                           {HLO_TRANSPOSE, transpose_twice},
                                            {HLO_TRANSPOSE, move_splat},
-                                           {HLO_TRANSPOSE, transpose_broadcast},
                                            {HLO_REVERSE, move_splat},
                                            {HLO_REVERSE, reverse_ones},
                                            {HLO_REVERSE, reverse_twice},

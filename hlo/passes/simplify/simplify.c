@@ -17,8 +17,9 @@ static uint32_t count(const hlo_rule_row *rules) {
 }
 
 status pass_simplify(hlo_module *m, pass_context *c, bool *changed) {
-  const hlo_rule_row *const tables[] = {hlo_arithmetic_rules, hlo_movement_rules, hlo_index_rules,  hlo_gather_rules,
-                                        hlo_scatter_rules,    hlo_loop_rules,     hlo_control_rules};
+  const hlo_rule_row *const tables[] = {hlo_arithmetic_rules, hlo_movement_rules, hlo_transpose_rules,
+                                        hlo_index_rules,      hlo_gather_rules,   hlo_scatter_rules,
+                                        hlo_loop_rules,       hlo_control_rules};
   enum { N_TABLES = sizeof tables / sizeof *tables };
   uint32_t n = 1;
   for (int k = 0; k < N_TABLES; k++) {

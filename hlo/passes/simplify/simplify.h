@@ -7,6 +7,7 @@
 /* Tables of rules; the last row has HLO_OP_COUNT as its operation. */
 extern const hlo_rule_row hlo_arithmetic_rules[]; /* arith.c */
 extern const hlo_rule_row hlo_movement_rules[];   /* move.c */
+extern const hlo_rule_row hlo_transpose_rules[];  /* transpose.c */
 extern const hlo_rule_row hlo_index_rules[];      /* index.c */
 extern const hlo_rule_row hlo_gather_rules[];     /* gather.c */
 extern const hlo_rule_row hlo_scatter_rules[];    /* scatter.c */

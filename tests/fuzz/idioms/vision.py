@@ -128,6 +128,41 @@ def self_attention(k, x):
 
 
 @idiom("image")
+def rows_of_patches(k, x):
+    """MobileViT: pixels at the same place of all patches are rows, which are transformed and made a picture again."""
+    n, c, h, w = x.shape
+    p = next((s for s in (2, 3, 4) if h % s == 0 and w % s == 0), 1)
+    k.need(p > 1)
+    y = k.transpose(k.reshape(x, (n * c * h // p, p, w // p, p)), 0, 2, 1, 3)
+    y = k.transpose(k.reshape(y, (n, c, h * w // p**2, p * p)), 0, 3, 2, 1)
+    y = k.reshape(y, (n * p * p, h * w // p**2, c))
+    y = k.one(lambda: k.norm(y), lambda: self_attention(k, y), lambda: k.linear(y, c))()
+    y = k.transpose(k.reshape(y, (n, p * p, h * w // p**2, c)), 0, 3, 2, 1)
+    y = k.transpose(k.reshape(y, (n * c * h // p, w // p, p, p)), 0, 2, 1, 3)
+    return k.reshape(y, (n, c, h, w))
+
+
+def split_or_join(k, x):
+    """Reshapes x: one dimension becomes two, or two neighbours become one."""
+    shape, d = list(x.shape), k.r.randrange(x.rank)
+    if x.rank > 2 and d + 1 < x.rank and k.chance(0.5):
+        return k.reshape(x, shape[:d] + [shape[d] * shape[d + 1]] + shape[d + 2 :])
+    p = next((p for p in k.shuffled(2, 3, 5) if shape[d] % p == 0), 1)
+    return k.reshape(x, shape[:d] + k.shuffled(p, shape[d] // p) + shape[d + 1 :])
+
+
+@idiom("image")
+def moved_factors(k, x):
+    """Transposes with reshapes between them, which may or may not split dimensions into factors that both move."""
+    y = x
+    for _ in range(k.one(2, 3, 4)):
+        y = k.transpose(y, *k.shuffled(*range(y.rank)))
+        for _ in range(k.one(0, 1, 2)):
+            y = split_or_join(k, y) if y.rank < 7 else y
+    return k.reshape(y, x.shape) if k.chance(0.5) else y
+
+
+@idiom("image")
 def patch_embedding(k, x):
     p = next((s for s in (8, 7, 4, 2) if x.shape[2] % s == 0 and x.shape[3] % s == 0), 1)
     y = k.conv(x, k.one(24, 32, 48), p, p, pads=[0] * 4)

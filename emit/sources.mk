@@ -21,6 +21,7 @@ emit_sources = \
 	emit/contraction/depthwise_rows.c \
 	emit/contraction/depthwise_sums.c \
 	emit/contraction/flash_attention.c \
+	emit/contraction/flash_attention_functions.c \
 	emit/contraction/flash_attention_kernel.c \
 	emit/contraction/flash_attention_scores.c \
 	emit/contraction/precompiled.c \

@@ -109,7 +109,7 @@ static LLVMValueRef raise(emit_attention_block *k, LLVMValueRef *scores, LLVMVal
   const emit_ir *ir = k->ir;
   LLVMValueRef all = NULL;
   for (int64_t j = 0; j < k->t.c.keys; j++) {
-    scores[j] = emit_score_exponential(ir, &k->a, scores[j], shift);
+    scores[j] = emit_score_exponential(ir, hlo_shifts_by_maximum(&k->a), scores[j], shift);
     all = all ? emit_sum(ir, all, scores[j]) : scores[j];
   }
   return all;

@@ -15,8 +15,9 @@ void emit_f32_store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p);
 typedef LLVMValueRef emit_join(const emit_ir *w, LLVMValueRef x, LLVMValueRef y);
 emit_join emit_sum; /* x + y, lane by lane */
 
-/* Returns e^(score - shift), for a shift of the score's row. */
-LLVMValueRef emit_score_exponential(const emit_ir *w, const hlo_attention *a, LLVMValueRef score, LLVMValueRef shift);
+/* Returns e^(score - shift), for a shift of the score's row, which is the row's maximum if `by_maximum` is set
+ * (hlo_shifts_by_maximum). */
+LLVMValueRef emit_score_exponential(const emit_ir *w, bool by_maximum, LLVMValueRef score, LLVMValueRef shift);
 /* Returns the one number to which `join` reduces all lanes of x. */
 LLVMValueRef emit_join_lanes(const emit_ir *w, LLVMValueRef x, int lanes, emit_join *join);
 

@@ -176,7 +176,7 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->keys), lanes, true, 1, &all);
   LLVMValueRef to = tile_at(k, row, l.iv);
-  LLVMValueRef x = emit_score_exponential(w, &k->a, emit_f32_load(w, to, lanes), shift);
+  LLVMValueRef x = emit_score_exponential(w, hlo_shifts_by_maximum(&k->a), emit_f32_load(w, to, lanes), shift);
   emit_f32_store(w, x, to);
   all = emit_sum(w, l.carried[0], x);
   emit_loop_end(w, &l, &all);

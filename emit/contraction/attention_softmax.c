@@ -17,9 +17,9 @@ void emit_f32_store(const emit_ir *w, LLVMValueRef v, LLVMValueRef p) {
 
 LLVMValueRef emit_sum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) { return LLVMBuildFAdd(w->builder, x, y, ""); }
 
-LLVMValueRef emit_score_exponential(const emit_ir *w, const hlo_attention *a, LLVMValueRef score, LLVMValueRef shift) {
+LLVMValueRef emit_score_exponential(const emit_ir *w, bool by_maximum, LLVMValueRef score, LLVMValueRef shift) {
   LLVMValueRef x = LLVMBuildFSub(w->builder, score, shift, "");
-  return hlo_shifts_by_maximum(a) ? emit_exp_at_most_1(w, x) : emit_math(w, HLO_EXP, x, NULL);
+  return by_maximum ? emit_exp_at_most_1(w, x) : emit_math(w, HLO_EXP, x, NULL);
 }
 
 LLVMValueRef emit_join_lanes(const emit_ir *w, LLVMValueRef x, int lanes, emit_join *join) {

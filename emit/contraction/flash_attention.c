@@ -5,13 +5,13 @@
 
 #include "base/arith.h"
 #include "emit/contraction/attention.h"
+#include "emit/contraction/flash_attention_internal.h"
 #include "emit/product/gemm.h"
 #include "emit/element/view.h"
 
 enum {
   TILE_ROWS = 48,        /* the largest number of rows of a tile, which share a copy of a block of keys */
   TILE_ELEMENTS = 8192,  /* the rows of q, and those of the result, take at most 32 KB of stack each */
-  BLOCK_VECTORS = 2,     /* the vectors of a row of a register block */
   BLOCK_ROWS = 12,       /* the most rows of a register block */
   PANEL_ELEMENTS = 8192, /* the copy of a block of k takes about 32 KB of stack, up to 64 KB for wide heads */
   WIDEST = 512,          /* a limit for the sizes of a head, so that all memory fits on a small stack */
@@ -164,18 +164,22 @@ static int64_t largest_power(int64_t n, int64_t most) {
 /* Returns the width of the widest vectors, of at most `most` lanes, that divide rows of n elements. */
 static int64_t dividing_lanes(int64_t n, int64_t most) { return largest_power(n & -n, most); }
 
+int64_t emit_flash_rows(const emit_target *t) {
+  return max_i64(min_i64((t->registers - EMIT_FLASH_VECTORS - 1) / EMIT_FLASH_VECTORS, BLOCK_ROWS), 1);
+}
+
 static bool choose(emit_flash_attention *c, const emit_target *t) {
   c->lanes = emit_gemm_lanes(t, DTYPE_F32);
   c->v_lanes = dividing_lanes(c->width, c->lanes);
   c->k_lanes = c->k.column_step == 1 ? dividing_lanes(c->sums, c->lanes) : 0;
   int64_t wide = min_i64(c->lanes, 4);
   c->k_lanes = c->k_lanes < wide ? 0 : c->k_lanes;
-  c->block_vectors = BLOCK_VECTORS;
-  c->block_rows = max_i64(min_i64((t->registers - BLOCK_VECTORS - 1) / BLOCK_VECTORS, BLOCK_ROWS), 1);
-  c->v_vectors = min_i64(c->width / c->v_lanes, BLOCK_VECTORS);
+  c->block_vectors = EMIT_FLASH_VECTORS;
+  c->block_rows = emit_flash_rows(t);
+  c->v_vectors = min_i64(c->width / c->v_lanes, EMIT_FLASH_VECTORS);
   int64_t rows = min_i64(TILE_ROWS, TILE_ELEMENTS / max_i64(c->sums, c->width));
   c->tile_rows = max_i64(rows / c->block_rows, 1) * c->block_rows;
-  int64_t least = c->lanes * BLOCK_VECTORS;
+  int64_t least = c->lanes * EMIT_FLASH_VECTORS;
   c->tile_keys = max_i64(largest_power(PANEL_ELEMENTS / c->sums, 256) / least, 1) * least;
   return c->v_lanes >= wide;
 }

@@ -16,12 +16,12 @@ enum { FEW_ROWS = 4 };
 static dim_table *table(const emit_flash *f) { return f->w.e.x.sizes->table; }
 static LLVMValueRef size(const emit_flash *f, dim d) { return emit_size(&f->w.e.x, d); }
 
-LLVMValueRef emit_flash_score_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef key) {
+static LLVMValueRef score_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef key) {
   const emit_ir *w = f->w.e.w;
   return emit_f32_at(w, f->scores, emit_add(w, emit_times(w, row, f->c.tile_keys), key));
 }
 
-LLVMValueRef emit_flash_row_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef column) {
+static LLVMValueRef row_at(const emit_flash *f, LLVMValueRef row, LLVMValueRef column) {
   const emit_ir *w = f->w.e.w;
   return emit_f32_at(w, f->rows, emit_add(w, emit_times(w, row, f->c.sums), column));
 }
@@ -67,7 +67,7 @@ static LLVMValueRef finish_keys(emit_flash *f, LLVMValueRef row, LLVMValueRef fr
   emit_loop_begin(w, &l, from, to, lanes, false, 1, &most);
   uint32_t mark = emit_table_mark(e->x.table);
   e->x.lanes = lanes;
-  LLVMValueRef at = emit_flash_score_at(f, row, l.iv), dot = emit_f32_load(w, at, lanes);
+  LLVMValueRef at = score_at(f, row, l.iv), dot = emit_f32_load(w, at, lanes);
   LLVMValueRef x = emit_value_from(e, f->a.scores, hlo_result(f->a.qk, 0), place_of(f, row, l.iv, lanes), dot);
   e->x.lanes = 1;
   emit_f32_store(w, x, at);
@@ -82,7 +82,7 @@ static void fill_up(const emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   const emit_ir *w = f->w.e.w;
   emit_loop l;
   emit_loop_begin(w, &l, f->n_keys, end, 1, false, 0, NULL);
-  emit_f32_store(w, emit_f_of(w->f32, -INFINITY), emit_flash_score_at(f, row, l.iv));
+  emit_f32_store(w, emit_f_of(w->f32, -INFINITY), score_at(f, row, l.iv));
   emit_loop_end(w, &l, NULL);
 }
 
@@ -100,28 +100,6 @@ static LLVMValueRef finish_scores(emit_flash *f, LLVMValueRef row, LLVMValueRef 
   return most;
 }
 
-/* Returns the shift, or 0 if it is -infinity, as it is while all scores so far are masked (-infinity).  With 0 as the
- * shift, masked scores stay -infinity and their exponentials are 0, as if the keys were not there. */
-static LLVMValueRef usable(const emit_ir *w, LLVMValueRef shift) {
-  return emit_select(w, emit_fcmp(w, LLVMRealOEQ, shift, emit_f(shift, -INFINITY)), emit_f(shift, 0), shift);
-}
-
-/* Replaces each element x of the row by e^(x - shift), and returns the sum of these exponentials. */
-static LLVMValueRef raise(const emit_flash *f, LLVMValueRef row, LLVMValueRef end, LLVMValueRef shift) {
-  const emit_ir *w = f->w.e.w;
-  int lanes = (int)f->c.lanes;
-  LLVMValueRef all = LLVMConstNull(emit_vector_type(w->f32, lanes));
-  shift = emit_splat(w, shift, lanes);
-  emit_loop l;
-  emit_loop_begin(w, &l, emit_i64(w, 0), end, lanes, true, 1, &all);
-  LLVMValueRef to = emit_flash_score_at(f, row, l.iv);
-  LLVMValueRef x = emit_score_exponential(w, &f->a, emit_f32_load(w, to, lanes), shift);
-  emit_f32_store(w, x, to);
-  all = emit_sum(w, l.carried[0], x);
-  emit_loop_end(w, &l, &all);
-  return emit_join_lanes(w, l.carried[0], lanes, emit_sum);
-}
-
 /* Sets the maximum, the shift and the factor of a row for a further block of keys.  The factor converts exponentials
  * with the former shift into those with the new one.  It is 1 if all scores of the blocks before were masked: the sums
  * so far are then 0, and the former shift (which need not be the maximum) is not meaningful. */
@@ -133,7 +111,7 @@ static void move_shift(emit_flash *f, LLVMValueRef row, LLVMValueRef end) {
   LLVMValueRef none = emit_fcmp(w, LLVMRealOEQ, former, emit_f(former, -INFINITY));
   LLVMValueRef most = emit_larger(w, finish_scores(f, row, end), former);
   LLVMValueRef shift = emit_value_from(e, f->a.shift, hlo_result(f->a.max, 0), place_of(f, row, NULL, 1), most);
-  LLVMValueRef change = LLVMBuildFSub(w->builder, usable(w, before), usable(w, shift), "");
+  LLVMValueRef change = LLVMBuildFSub(w->builder, emit_flash_usable(w, before), emit_flash_usable(w, shift), "");
   change = emit_select(w, none, emit_f(change, 0), change);
   emit_f32_store(w, most, maximum);
   emit_f32_store(w, shift, at);
@@ -153,62 +131,36 @@ static void write_softmax(emit_flash *f) {
   move_shift(f, l.iv, end);
   emit_table_release(e->x.table, mark);
   emit_loop_end(w, &l, NULL);
-  emit_loop_begin(w, &l, emit_i64(w, 0), f->n_rows, 1, true, 0, NULL);
-  LLVMValueRef total = emit_f32_at(w, f->totals, l.iv), factor = emit_f32_load(w, emit_f32_at(w, f->factors, l.iv), 1);
-  LLVMValueRef all = raise(f, l.iv, end, usable(w, emit_f32_load(w, emit_f32_at(w, f->shifts, l.iv), 1)));
-  emit_f32_store(w, emit_fma(w, emit_f32_load(w, total, 1), factor, all), total);
-  emit_loop_end(w, &l, NULL);
+  const emit_flash_raise variant = {(int)f->c.lanes, hlo_shifts_by_maximum(&f->a)};
+  const emit_shared function = emit_flash_exponentials(w, &variant);
+  LLVMValueRef arguments[] = {f->scores, f->shifts, f->factors, f->totals, f->n_rows, end, emit_i64(w, f->c.tile_keys)};
+  emit_call_shared(w, &function, arguments);
 }
 
 /* --- the product with v --- */
 
-/* Writes a register block of the product with v, and adds it to the sums so far. */
-static void write_values_block(const emit_flash *f, int64_t n_rows, int64_t vectors, LLVMValueRef row,
-                               LLVMValueRef column) {
-  const emit_ir *w = f->w.e.w;
-  const emit_flash_attention *c = &f->c;
-  LLVMValueRef sums[EMIT_GEMM_SUMS], zero = emit_i64(w, 0), step = size(f, c->v.row_step);
-  LLVMValueRef from = LLVMBuildNSWMul(w->builder, f->key, step, "");
-  int lanes = (int)c->v_lanes;
-  emit_gemm g = {.tile = {(int)n_rows, (int)vectors, lanes},
-                 .type = DTYPE_F32,
-                 .a = emit_flash_score_at(f, row, zero),
-                 .b = emit_f32_at(w, f->v, emit_add(w, from, column)),
-                 .a_row = c->tile_keys,
-                 .a_k = 1,
-                 .b_k_size = step,
-                 .b_vector = lanes,
-                 .k = f->n_keys};
-  LLVMValueRef first = value_at(f, row, column), factors = emit_f32_at(w, f->factors, row);
-  for (int r = 0; r < g.tile.rows; r++) {
-    LLVMValueRef factor = emit_splat(w, emit_f32_load(w, emit_f32_at(w, factors, emit_i64(w, r)), 1), lanes);
-    for (int v = 0; v < g.tile.vectors; v++) {
-      LLVMValueRef before = emit_f32_load(w, emit_f32_at(w, first, emit_i64(w, r * c->width + v * lanes)), lanes);
-      sums[r * g.tile.vectors + v] = LLVMBuildFMul(w->builder, before, factor, "");
-    }
-  }
-  emit_gemm_block(w, &g, sums);
-  for (int r = 0; r < g.tile.rows; r++) {
-    for (int v = 0; v < g.tile.vectors; v++) {
-      LLVMValueRef to = emit_f32_at(w, first, emit_i64(w, r * c->width + v * lanes));
-      emit_f32_store(w, sums[r * g.tile.vectors + v], to);
-    }
-  }
-}
-
-/* Writes the loops over n column blocks of `vectors` vectors each, from column `from` on, and over all rows. */
+/* Writes the product with n column blocks of `vectors` vectors each, from column `from` on, by `n_rows` rows. */
 static void write_values_columns(const emit_flash *f, int64_t n_rows, int64_t n, int64_t vectors, int64_t from) {
   const emit_ir *w = f->w.e.w;
-  int64_t columns = vectors * f->c.v_lanes;
-  emit_loop l, rows;
+  const emit_flash_attention *c = &f->c;
   if (!n) {
     return;
   }
-  emit_loop_begin(w, &l, emit_i64(w, from), emit_i64(w, from + n * columns), columns, true, 0, NULL);
-  emit_loop_begin(w, &rows, emit_i64(w, 0), f->n_rows, n_rows, true, 0, NULL);
-  write_values_block(f, n_rows, vectors, rows.iv, l.iv);
-  emit_loop_end(w, &rows, NULL);
-  emit_loop_end(w, &l, NULL);
+  const emit_gemm_tile tile = {(int)n_rows, (int)vectors, (int)c->v_lanes};
+  const emit_shared function = emit_flash_values(w, &tile);
+  LLVMValueRef column = emit_i64(w, from), step = size(f, c->v.row_step);
+  LLVMValueRef v = emit_f32_at(w, f->v, emit_add(w, LLVMBuildNSWMul(w->builder, f->key, step, ""), column));
+  LLVMValueRef arguments[] = {emit_f32_at(w, f->values, column),
+                              f->scores,
+                              f->factors,
+                              v,
+                              step,
+                              f->n_rows,
+                              f->n_keys,
+                              emit_i64(w, n * vectors * c->v_lanes),
+                              emit_i64(w, c->width),
+                              emit_i64(w, c->tile_keys)};
+  emit_call_shared(w, &function, arguments);
 }
 
 static void write_values_by(const emit_flash *f, int64_t n_rows, int most_vectors) {
@@ -233,7 +185,7 @@ static void copy_rows(const emit_flash *f, LLVMValueRef padded) {
   LLVMValueRef row = LLVMBuildNSWMul(w->builder, emit_lesser(w, l.iv, last), size(f, f->c.q.row_step), "");
   emit_loop_begin(w, &columns, emit_i64(w, 0), emit_i64(w, f->c.sums), lanes, true, 0, NULL);
   LLVMValueRef x = emit_f32_load(w, emit_f32_at(w, f->q, emit_add(w, row, columns.iv)), lanes);
-  emit_f32_store(w, x, emit_flash_row_at(f, l.iv, columns.iv));
+  emit_f32_store(w, x, row_at(f, l.iv, columns.iv));
   emit_loop_end(w, &columns, NULL);
   emit_loop_end(w, &l, NULL);
 }

@@ -2,6 +2,7 @@
 #include "emit/contraction/precompiled.h"
 
 #include "emit/contraction/depthwise_internal.h"
+#include "emit/contraction/flash_attention_internal.h"
 #include "emit/contraction/winograd_internal.h"
 #include "emit/kernel/module.h"
 #include "emit/product/macro_kernel.h"
@@ -89,6 +90,39 @@ static void add_all_depthwise(const emit_ir *w) {
   }
 }
 
+/* --- attention --- */
+
+/* Adds the product with values in vectors of `lanes`: blocks of one row, and of `rows` rows. */
+static void add_flash_values(const emit_ir *w, int rows, int lanes) {
+  for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS; vectors++) {
+    const emit_gemm_tile row = {1, vectors, lanes}, block = {rows, vectors, lanes};
+    add_function(w, emit_flash_values(w, &row));
+    if (vectors <= EMIT_FLASH_VECTORS) {
+      add_function(w, emit_flash_values(w, &block));
+    }
+  }
+}
+
+/* Adds the functions for heads whose sizes divide into vectors of 4 lanes or more, if the target's vectors are so wide.
+ */
+static void add_flash_attention(const emit_ir *w) {
+  const int all = w->target->lanes, rows = (int)emit_flash_rows(w->target);
+  const emit_gemm_tile block = {rows, EMIT_FLASH_VECTORS, all}, keys = {all, 1, all}, key = {1, 1, all};
+  add_function(w, emit_flash_scores_of_many(w, &block));
+  add_function(w, emit_flash_columns(w, &keys));
+  add_function(w, emit_flash_columns(w, &key));
+  for (int by_maximum = 0; by_maximum < 2; by_maximum++) {
+    const emit_flash_raise raise = {all, by_maximum};
+    add_function(w, emit_flash_exponentials(w, &raise));
+  }
+  for (int lanes = all; lanes >= 4; lanes /= 2) {
+    const emit_gemm_tile square = {lanes, 1, all}, dots = {1, 1, lanes};
+    add_function(w, emit_flash_squares(w, &square));
+    add_function(w, emit_flash_scores_of_few(w, &dots));
+    add_flash_values(w, rows, lanes);
+  }
+}
+
 void emit_write_precompiled(emit_module *m) {
   const emit_ir *w = emit_module_ir_of(m);
   add_function(w, emit_run_table);
@@ -100,6 +134,7 @@ void emit_write_precompiled(emit_module *m) {
   add_lines(w);
   add_blocks(w);
   add_all_depthwise(w);
+  add_flash_attention(w);
   for (int64_t r0 = 1; r0 <= EMIT_WINOGRAD_MOST_TAPS; r0++) {
     for (int64_t r1 = 1; r1 <= EMIT_WINOGRAD_MOST_TAPS; r1++) {
       add_transforms(w, r0, r1);

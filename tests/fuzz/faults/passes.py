@@ -2,7 +2,8 @@
 
 from faults import fault
 
-MOVE, MOTION, LAYOUT = "hlo/passes/simplify/move.c", "hlo/passes/transpose_sinking.c", "hlo/passes/layout.c"
+MOVE, TRANSPOSE = "hlo/passes/simplify/move.c", "hlo/passes/simplify/transpose.c"
+MOTION, LAYOUT = "hlo/passes/transpose_sinking.c", "hlo/passes/layout.c"
 ARITH, NORM, INTEGERS = "hlo/passes/simplify/arith.c", "hlo/passes/batch_norm.c", "hlo/passes/qdq_fusion.c"
 SKIPPED, QUANTIZED = "hlo/passes/integer_sums.c", "hlo/analysis/quantized.c"
 PHASES, MATRICES, PLACES = "hlo/passes/transposed_convolution.c", "hlo/passes/dot_canonicalization.c", "hlo/passes/fusion/concat_in_place.c"
@@ -12,9 +13,18 @@ FAULTS = [
         "transposes-composed",
         "two transposes become one in the wrong order",
         (
-            MOVE,
+            TRANSPOSE,
             "p[k] = hlo_ints(x, HLO_ATTR_PERMUTATION)[hlo_ints(i, HLO_ATTR_PERMUTATION)[k]];",
             "p[k] = hlo_ints(i, HLO_ATTR_PERMUTATION)[hlo_ints(x, HLO_ATTR_PERMUTATION)[k]];",
+        ),
+    ),
+    fault(
+        "transposes-joined",
+        "dimensions that a reshaped transpose only brings side by side are joined",
+        (
+            TRANSPOSE,
+            "first = k && at == place[to[k - 1]] + 1 ? first : at;",
+            "first = k && at >= place[to[k - 1]] + 1 ? first : at;",
         ),
     ),
     fault(

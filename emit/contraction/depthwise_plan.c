@@ -147,8 +147,9 @@ static int64_t usual_width(double n, int64_t most) {
 
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads) {
-  /* The most multiplications of vectors in the code for a row of taps, which has no loop in a tile. */
-  enum { LONGEST = 4096 };
+  /* The most multiplications of vectors in the code for a row of taps, which has no loop in a tile: LLVM takes about
+   * 0.1 ms for each.  The code for rows of any length is waited for. */
+  enum { LONGEST = 4096, LONGEST_OF_ANY = 768 };
   emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {
@@ -166,7 +167,7 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
     d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
                         : usual_width(emit_likely_size(dims, d->out[1]), most);
     int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
-    fits = n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= LONGEST;
+    fits = n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= (has_runs ? LONGEST : LONGEST_OF_ANY);
   }
   return fits;
 }

@@ -34,6 +34,26 @@ static void store(emit_attention_block *k, LLVMValueRef row, LLVMValueRef column
              k->w.shared[0]);
 }
 
+/* Returns `value`, a sum for a column of the result, times the inverse of its row's total.  Where 0 stands for weights
+ * that are NaN (hlo_attention.zero_where_nan), returns the sum of the column of v times 0. */
+static LLVMValueRef result_of(emit_attention_block *k, LLVMValueRef column, LLVMValueRef value, LLVMValueRef inverse) {
+  const emit_ir *ir = k->ir;
+  LLVMValueRef result = LLVMBuildFMul(ir->builder, value, inverse, ""), zero = LLVMConstNull(k->element), sum = zero;
+  if (!k->a.zero_where_nan) {
+    return result;
+  }
+  LLVMValueRef is_nan = emit_fcmp(ir, LLVMRealUNO, inverse, inverse), none = emit_i64(ir, 0);
+  LLVMValueRef keys = emit_select(ir, is_nan, emit_size(&k->w.e.x, k->a.keys), none);
+  emit_loop l;
+  emit_loop_begin(ir, &l, none, keys, 1, false, 1, &sum);
+  uint32_t mark = emit_table_mark(k->w.e.x.table);
+  LLVMValueRef v = emit_attention_operand(k, k->a.pv, 1, emit_pos_at(column, 1), emit_pos_at(l.iv, 1));
+  sum = emit_fma(ir, zero, v, l.carried[0]);
+  emit_table_release(k->w.e.x.table, mark);
+  emit_loop_end(ir, &l, &sum);
+  return emit_select(ir, is_nan, l.carried[0], result);
+}
+
 /* Stores the thread's columns of row number `row`, each value times `inverse`. */
 static void store_row(emit_attention_block *k, LLVMValueRef row, const LLVMValueRef *values, LLVMValueRef inverse) {
   const emit_ir *ir = k->ir;
@@ -44,7 +64,7 @@ static void store_row(emit_attention_block *k, LLVMValueRef row, const LLVMValue
     LLVMValueRef inside = emit_icmp(ir, LLVMIntSLT, column, emit_i64(ir, k->t.width));
     LLVMBasicBlockRef after = full ? NULL : emit_if_begin(ir, inside);
     uint32_t mark = emit_table_mark(k->w.e.x.table);
-    store(k, row, column, LLVMBuildFMul(ir->builder, emit_lane(ir, values[j / n], (int)(j % n)), inverse, ""));
+    store(k, row, column, result_of(k, column, emit_lane(ir, values[j / n], (int)(j % n)), inverse));
     emit_table_release(k->w.e.x.table, mark);
     if (after) {
       emit_if_end(ir, after);
@@ -215,7 +235,7 @@ typedef void use_fn(emit_attention_block *k, LLVMValueRef in_tile, LLVMValueRef 
 static void store_element(emit_attention_block *k, LLVMValueRef in_tile, LLVMValueRef column, element_sums s) {
   LLVMValueRef row = emit_add(k->ir, k->first_row, in_tile);
   LLVMValueRef inverse = emit_attention_inverse(k, row, s.most, s.shift, s.total);
-  store(k, row, column, LLVMBuildFMul(k->ir->builder, s.value, inverse, ""));
+  store(k, row, column, result_of(k, column, s.value, inverse));
 }
 
 static void leave_element(emit_attention_block *k, LLVMValueRef in_tile, LLVMValueRef column, element_sums s) {

@@ -183,6 +183,20 @@ static LLVMValueRef raise(kernel *k, LLVMValueRef row, LLVMValueRef shift) {
   return emit_join_lanes(w, l.carried[0], lanes, emit_sum);
 }
 
+/* Replaces the exponentials of a row by zeros if its total is NaN.  Returns the number by which the sums of the row are
+ * multiplied at the end, which is 1 for such a row, and otherwise `inverse`. */
+static LLVMValueRef clear_if_nan(kernel *k, LLVMValueRef row, LLVMValueRef total, LLVMValueRef inverse) {
+  const emit_ir *w = k->w.e.w;
+  int lanes = (int)k->c->lanes;
+  LLVMValueRef is_nan = emit_fcmp(w, LLVMRealUNO, total, total);
+  emit_loop l;
+  emit_loop_begin(w, &l, emit_i64(w, 0), emit_select(w, is_nan, emit_i64(w, k->c->keys), emit_i64(w, 0)), lanes, false,
+                  0, NULL);
+  emit_f32_store(w, LLVMConstNull(emit_vector_type(w->f32, lanes)), tile_at(k, row, l.iv));
+  emit_loop_end(w, &l, NULL);
+  return emit_select(w, is_nan, emit_f(inverse, 1), inverse);
+}
+
 /* Writes the softmax as two loops over the rows, so that the processor overlaps the work of several rows.  If there
  * were only one loop, each row would wait first for its maximum and then for its sum. */
 static void write_softmax(kernel *k) {
@@ -199,7 +213,8 @@ static void write_softmax(kernel *k) {
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, k->c->tile_rows), 1, true, 0, NULL);
   LLVMValueRef number = emit_f32_at(w, k->inverses, l.iv), all = raise(k, l.iv, emit_f32_load(w, number, 1));
   LLVMValueRef total = emit_value_from(&k->w.e, k->a.total, hlo_result(k->a.sum, 0), place_of(k, l.iv, NULL, 1), all);
-  emit_f32_store(w, LLVMBuildFDiv(w->builder, emit_f(total, 1), total, ""), number);
+  LLVMValueRef inverse = LLVMBuildFDiv(w->builder, emit_f(total, 1), total, "");
+  emit_f32_store(w, k->a.zero_where_nan ? clear_if_nan(k, l.iv, total, inverse) : inverse, number);
   emit_table_release(e->x.table, mark);
   emit_loop_end(w, &l, NULL);
 }

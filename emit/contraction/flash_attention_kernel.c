@@ -220,6 +220,24 @@ static void write_keys(emit_flash *f) {
   emit_loop_end(w, &l, NULL);
 }
 
+/* Replaces the values of a row by the sum of the rows of v times 0 if its total is NaN.  Returns the number by which
+ * the values are multiplied at the end, which is 1 for such a row, and otherwise `inverse`. */
+static LLVMValueRef clear_if_nan(const emit_flash *f, LLVMValueRef row, LLVMValueRef total, LLVMValueRef inverse) {
+  const emit_ir *w = f->w.e.w;
+  int lanes = (int)f->c.v_lanes;
+  LLVMValueRef is_nan = emit_fcmp(w, LLVMRealUNO, total, total), zero = LLVMConstNull(emit_vector_type(w->f32, lanes));
+  LLVMValueRef sum = zero, end = emit_select(w, is_nan, emit_i64(w, f->c.width), emit_i64(w, 0));
+  emit_loop columns, keys;
+  emit_loop_begin(w, &columns, emit_i64(w, 0), end, lanes, false, 0, NULL);
+  emit_loop_begin(w, &keys, emit_i64(w, 0), size(f, f->c.keys), 1, false, 1, &sum);
+  LLVMValueRef at = emit_add(w, LLVMBuildNSWMul(w->builder, keys.iv, size(f, f->c.v.row_step), ""), columns.iv);
+  sum = emit_fma(w, zero, emit_f32_load(w, emit_f32_at(w, f->v, at), lanes), keys.carried[0]);
+  emit_loop_end(w, &keys, &sum);
+  emit_f32_store(w, keys.carried[0], value_at(f, row, columns.iv));
+  emit_loop_end(w, &columns, NULL);
+  return emit_select(w, is_nan, emit_f(inverse, 1), inverse);
+}
+
 /* Returns the number by which the values of a row are multiplied at the end.  It is NaN if the shift is infinite, as
  * the difference of a score and the shift is in the module's own operations.  It is 0 if there are no keys, so that the
  * result is 0. */
@@ -231,6 +249,7 @@ static LLVMValueRef inverse_of(emit_flash *f, LLVMValueRef row) {
   LLVMValueRef all = emit_sum(w, emit_f32_load(w, emit_f32_at(w, f->totals, row), 1), invalid);
   LLVMValueRef total = emit_value_from(e, f->a.total, hlo_result(f->a.sum, 0), place_of(f, row, NULL, 1), all);
   LLVMValueRef inverse = emit_sum(w, LLVMBuildFDiv(w->builder, emit_f(total, 1), total, ""), invalid);
+  inverse = f->a.zero_where_nan ? clear_if_nan(f, row, total, inverse) : inverse;
   LLVMValueRef any = emit_icmp(w, LLVMIntNE, size(f, f->c.keys), emit_i64(w, 0));
   return emit_select(w, any, inverse, emit_f(inverse, 0));
 }

@@ -197,15 +197,38 @@ static hlo_value before_rounding(hlo_attention *a, hlo_value p) {
   return rounds && match(a, p, P_RESHAPED(P_OP(HLO_CONVERT, P_ANY(&wide)))) ? wide : p;
 }
 
-/* Returns true if p is exp(scores - shift) / total, perhaps rounded, where shift comes from the maximum of the scores,
- * and total from the sum of exp.  Sets scores, exp, shift, total, max, sum and keys of *a, and a->rows to the number of
- * rows in all batches. */
+/* If p is 0 where another value is NaN, and that value elsewhere, sets a->zero_where_nan and returns the other value;
+ * otherwise returns p. */
+static hlo_value before_zeros(hlo_attention *a, hlo_value p) {
+  hlo_value test, x, zero;
+  const hlo_pattern *is_nan = P_AS(&test, P_OP(HLO_COMPARE, P_ANY(&x), P_SAME(&x)));
+  const hlo_pattern *selected = P_RESHAPED(P_OP(HLO_SELECT, is_nan, P_ANY(&zero), P_SAME(&x)));
+  if (!hlo_match(p, selected) || hlo_int(test.def, HLO_ATTR_COMPARISON) != HLO_NE || !hlo_is_splat(zero, 0) ||
+      !match(a, p, selected)) {
+    return p;
+  }
+  a->zero_where_nan = true;
+  return x;
+}
+
+/* Returns the quotient from which the weights p of the sum over v come. */
+static hlo_value quotient_of(hlo_attention *a, hlo_value p) {
+  return before_zeros(a, before_rounding(a, before_zeros(a, p)));
+}
+
+static bool is_plain(const hlo_attention *a) {
+  return hlo_before_reshapes(a->shift).def == a->max && hlo_before_reshapes(a->total).def == a->sum;
+}
+
+/* Returns true if p is exp(scores - shift) / total, perhaps rounded, and perhaps 0 where that is NaN; shift comes from
+ * the maximum of the scores, and total from the sum of exp.  Sets scores, exp, shift, total, max, sum and keys of *a,
+ * and a->rows to the number of rows in all batches. */
 static bool find_softmax(hlo_attention *a, hlo_value p) {
   hlo_row_space s;
   hlo_value exp, shifts, totals;
   const hlo_pattern *exponent = P_OP(HLO_SUB, P_RESHAPED(P_ANY(&a->scores)), P_ANY(&shifts));
   const hlo_pattern *weight = P_AS(&exp, P_OP(HLO_EXP, P_RESHAPED(exponent)));
-  if (!match(a, before_rounding(a, p), P_RESHAPED(P_OP(HLO_DIV, P_RESHAPED(weight), P_ANY(&totals))))) {
+  if (!match(a, quotient_of(a, p), P_RESHAPED(P_OP(HLO_DIV, P_RESHAPED(weight), P_ANY(&totals))))) {
     return false;
   }
   a->exp = exp.def;
@@ -219,7 +242,7 @@ static bool find_softmax(hlo_attention *a, hlo_value p) {
   bool found = find_spread(&s, a, shifts, &a->shift) && take_chain(a, a->shift, a->max) &&
                find_spread(&s, a, totals, &a->total) && take_chain(a, a->total, a->sum);
   a->total_sees_max = found && take_chain(a, a->total, a->max);
-  return found;
+  return found && (!a->zero_where_nan || is_plain(a));
 }
 
 /* --- the dots --- */

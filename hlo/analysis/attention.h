@@ -25,7 +25,11 @@ typedef struct hlo_attention {
   /* Each has one value for each row.  `shift` is computed elementwise from the result of max.  `total`, by which exp is
    * divided, is computed elementwise from the result of sum. */
   hlo_value shift, total;
-  bool total_sees_max;     /* whether `total` depends on max as well as on sum, as it may if whole rows can be masked */
+  bool total_sees_max; /* whether `total` depends on max as well as on sum, as it may if whole rows can be masked */
+  /* Whether 0 stands for the softmax of rows in which it is NaN, as exporters write it for rows that may be masked. The
+   * result of such a row is the sum of the rows of v times 0.  Then shift is the result of max, and total that of sum,
+   * so that either all elements of a row are NaN or none. */
+  bool zero_where_nan;
   hlo_instr *root;         /* pv, or a transpose of its result */
   dim batches, rows, keys; /* the numbers of batches (b), rows of q (m), and keys (n), which may be symbolic */
   uint32_t n;

@@ -114,6 +114,18 @@ static const row forms_of_it[] = {
          "f32[9,17]", "f32[9]", "1",
          "[0]") "%pv = dot(%p, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[9,16]\n",
      "%pv"},
+    {"rows without any key: 0 in place of NaN", true,
+     "%q: f32[9,16] \"q\", %k: f32[17,16] \"k\", %v: f32[17,16] \"v\", %on: pred[9] \"on\"",
+     "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[9,17]\n"
+     "%onb = broadcast(%on) {dimensions=[0]} : pred[9,17]\n%low = constant() {value=f32[] -inf} : f32[]\n"
+     "%lowb = broadcast(%low) {dimensions=[]} : f32[9,17]\n%x = select(%onb, %qk, %lowb) : f32[9,17]\n" SOFTMAX(
+         "f32[9,17]", "f32[9]", "1",
+         "[0]") "%isnan = compare(%p, %p) {comparison=ne} : pred[9,17]\n%c0 = "
+                "constant() {value=f32[] 0} : f32[]\n%zero = broadcast(%c0) {dimensions=[]} : f32[9,17]\n"
+                "%weights = select(%isnan, %zero, %p) : f32[9,17]\n"
+                "%pv = dot(%weights, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : "
+                "f32[9,16]\n",
+     "%pv"},
     {"four rows", false, "%q: f32[2,4,16] \"q\", %k: f32[2,32,16] \"k\", %v: f32[2,32,16] \"v\"",
      "%x = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[2,4,32]\n" SOFTMAX(
          "f32[2,4,32]", "f32[2,4]", "2", "[0,1]") "%pv = dot(%p, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], "

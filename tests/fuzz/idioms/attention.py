@@ -128,6 +128,8 @@ def attend(k, q, key, v, mask=True):
         scores = k.Mul(k.Tanh(k.Div(scores, 10.0)), 10.0)
     scores = masked(k, scores) if mask else scores
     weights = k.Softmax(scores, axis=scores.rank - 1)
+    if k.chance(0.2):  # as torch exports scaled_dot_product_attention with a mask
+        weights = k.Where(k.IsNaN(weights, wild=True), 0.0, weights)
     return k.MatMul(weights, v)
 
 

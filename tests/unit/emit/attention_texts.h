@@ -156,6 +156,28 @@ static const char *const attention_masked_tiles[] = {
                  "%mx"),
     MASKED_TILES("", "%m0")};
 
+/* Where the softmax is NaN, 0 stands for it: in rows all of whose keys are masked, and in rows that have a NaN, which
+ * is the logarithm of a negative number. */
+#define WITHOUT_NAN(full, truth)                      \
+  "%isnan = compare(%p, %p) {comparison=ne} : " truth \
+  "\n%c0 = constant() {value=f32[] 0} : f32[]\n"      \
+  "%zero = broadcast(%c0) {dimensions=[]} : " full "\n%weights = select(%isnan, %zero, %p) : " full "\n"
+static const char *const attention_without_nan[] = {
+    "(%q: f32[n,16], %k: f32[m,16], %v: f32[m,48], %on: pred[n]) {\n"
+    "%qk = dot(%q, %k) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,m]\n"
+    "%onb = broadcast(%on) {dimensions=[0]} : pred[n,m]\n" LOW(
+        "f32[n,m]") "%x = select(%onb, %qk, %lowb) : f32[n,m]\n" SOFTMAX("f32[n,m]", "f32[n]", "1", "[0]")
+        WITHOUT_NAN("f32[n,m]", "pred[n,m]")
+    "%pv = dot(%weights, %v) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[0]} : f32[n,48]\n"
+    "return %pv\n}",
+    "(%q: f32[b,n,20], %k: f32[b,m,20], %v: f32[b,m,20], %w: f32[b,n]) {\n"
+    "%qk = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,n,m]\n"
+    "%log = log(%w) : f32[b,n]\n%logb = broadcast(%log) {dimensions=[0,1]} : f32[b,n,m]\n"
+    "%x = add(%qk, %logb) : f32[b,n,m]\n" SOFTMAX("f32[b,n,m]", "f32[b,n]", "2", "[0,1]")
+        WITHOUT_NAN("f32[b,n,m]", "pred[b,n,m]")
+    "%pv = dot(%weights, %v) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[1]} : f32[b,n,20]\n"
+    "return %pv\n}"};
+
 enum { ATTENTION_TEXTS = sizeof attention_texts / sizeof *attention_texts };
 
 #endif

@@ -43,6 +43,20 @@ START_TEST(masked_tiles) {
 }
 END_TEST
 
+/* A row of zeros times v is NaN where v is infinite, which every third case has. */
+START_TEST(zeros_where_nan) {
+  sizes_cases c = {0};
+  for (int k = 0; k < 3; k++) {
+    sizes_case *one = sizes_add_text(&c, attention_without_nan[k % 2]);
+    one->tolerance = tolerance;
+    one->infinite = k == 2 ? 2 : 0;
+    one->write = emit_flash_attention_write;
+    one->kind = HLO_FUSION_ATTENTION;
+  }
+  sizes_check_all(&c, 2 * ROUNDS, EMIT_MACHINES);
+}
+END_TEST
+
 /* Returns a fusion of kind attention with the entry's body. */
 static const hlo_instr *attention_of(const hlo_computation *entry) {
   hlo_module *m = entry->module;
@@ -93,6 +107,7 @@ int main(void) {
   tcase_set_timeout(t, 600);
   tcase_add_test(t, any_sizes);
   tcase_add_test(t, masked_tiles);
+  tcase_add_test(t, zeros_where_nan);
   tcase_add_test(t, other_machines);
   return run_suite("flash-attention", t);
 }

@@ -77,6 +77,33 @@ START_TEST(attention_or_not) {
 }
 END_TEST
 
+/* The same with 0 in place of NaN. */
+START_TEST(zeros_where_nan) {
+  static const char zeros[] =
+      "%w = divide(%e, %ss) : f32[2,3,5] %c0 = constant() {value=f32[] 0} : f32[] %isnan = compare(%w, %w) "
+      "{comparison=ne} : pred[2,3,5] %zero = broadcast(%c0) {dimensions=[]} : f32[2,3,5] %p = select(%isnan, %zero, "
+      "%w) : f32[2,3,5]\n";
+  static const text_change changes[] = {
+      {"{comparison=ne}", "{comparison=eq}", false},
+      {"compare(%w, %w)", "compare(%e, %e)", false},
+      {"compare(%w, %w)", "compare(%w, %other)", false},
+      {"select(%isnan, %zero, %w)", "select(%isnan, %w, %zero)", false},
+      {"value=f32[] 0}", "value=f32[] 1}", false},
+      {"return %pv", "return %pv, %w", false},
+      {"return %pv", "return %pv, %isnan", false},
+      /* the total need not be NaN where a weight is */
+      {"%s1 = reshape(%s)", "%n = negate(%s) : f32[2,3] %s1 = reshape(%n)", false},
+      {"%ms = broadcast(%m)", "%n = negate(%m) : f32[2,3] %ms = broadcast(%n)", false},
+  };
+  const char *text = with(memory, attention, "%p = divide(%e, %ss) : f32[2,3,5]\n", zeros);
+  hlo_attention a;
+  ck_assert(hlo_find_attention(parse_entry(memory, text)->roots[0].def, 0, &a) && a.zero_where_nan);
+  ck_assert(is_member(&a, HLO_SELECT) && is_member(&a, HLO_COMPARE));
+  ck_assert(hlo_find_attention(parse_entry(memory, attention)->roots[0].def, 0, &a) && !a.zero_where_nan);
+  CHECK_CHANGES(memory, text, changes, find);
+}
+END_TEST
+
 /* The softmax of f16 in f32, as operator Softmax is imported. */
 static const char rounded[] =
     "(%q: f16[3,4], %k: f16[5,4], %v: f16[5,6]) {\n"
@@ -142,6 +169,7 @@ int main(void) {
   tcase_add_checked_fixture(t, setup, teardown);
   tcase_add_test(t, parts_are_captured);
   tcase_add_test(t, attention_or_not);
+  tcase_add_test(t, zeros_where_nan);
   tcase_add_test(t, weights_are_rounded);
   tcase_add_test(t, sizes_are_symbols);
   return run_suite("attention", t);

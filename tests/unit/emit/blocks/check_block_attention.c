@@ -221,6 +221,17 @@ START_TEST(masked_tiles) {
 }
 END_TEST
 
+/* A row of zeros times v is NaN where v is infinite, as it is in the last case. */
+START_TEST(zeros_where_nan) {
+  sizes_cases c = {0};
+  tile = (size_t)_i;
+  sizes_add_text(&c, attention_without_nan[0]);
+  sizes_add_text(&c, attention_without_nan[1]);
+  sizes_add_text(&c, attention_without_nan[0])->infinite = 2;
+  check(&c, F32, 4);
+}
+END_TEST
+
 /* All values are infinite.  A tile of keys that is not whole has places beyond the last key, whose weights are 0; times
  * an infinite value that would be NaN. */
 START_TEST(infinite_values) {
@@ -433,6 +444,7 @@ int main(void) {
   tcase_add_loop_test(t, tensor_cores, 0, MMA_TILES);
   tcase_add_loop_test(t, several_dimensions, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_tiles, 0, TILES);
+  tcase_add_loop_test(t, zeros_where_nan, 0, TILES);
   tcase_add_loop_test(t, infinite_values, 0, TILES);
   tcase_add_loop_test(t, infinite_values_by_tensor_cores, 0, MMA_TILES);
   tcase_add_loop_test(t, masked_rows, 0, TILES);

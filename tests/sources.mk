@@ -291,6 +291,7 @@ hlo_tests = \
 	tests/hlo/attention/projection.hlo \
 	tests/hlo/attention/repeated.hlo \
 	tests/hlo/attention/scaled.hlo \
+	tests/hlo/attention/zeros.hlo \
 	tests/hlo/batch_norm/chain.hlo \
 	tests/hlo/batch_norm/narrow.hlo \
 	tests/hlo/batch_norm/not.hlo \
@@ -853,6 +854,7 @@ tests_files = \
 	tests/hlo/attention/projection.expected \
 	tests/hlo/attention/repeated.expected \
 	tests/hlo/attention/scaled.expected \
+	tests/hlo/attention/zeros.expected \
 	tests/hlo/batch_norm/chain.expected \
 	tests/hlo/batch_norm/narrow.expected \
 	tests/hlo/batch_norm/not.expected \

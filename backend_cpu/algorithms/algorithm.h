@@ -53,6 +53,8 @@ typedef struct cpu_config {
   /* the bytes of packed weights and scratch memory, for an algorithm that may need much more memory than the plain
    * weights take; otherwise 0 */
   double bytes;
+  double compile_nanoseconds; /* for a config whose code is longer than others': in place of the algorithm's; otherwise
+                                 0 */
   bool idle; /* whether threads are left without work; the autotuner takes such a config only if it is clearly faster */
 } cpu_config;
 

@@ -31,13 +31,21 @@ static double estimate_of(const cpu_problem *p, const emit_depthwise *d) {
   return CPU_CALL_NANOSECONDS + cpu_time_on_threads(work + bytes * byte_nanoseconds, p->options.threads);
 }
 
+/* The code for groups of several channels is written for each kernel, unrolled over the channels of a group: LLVM takes
+ * about this time for a multiplication. */
+static double compile_nanoseconds_of(const emit_depthwise *d) {
+  const double multiplication_nanoseconds = 6e4;
+  return d->group > 1 ? (double)emit_depthwise_code(d) * multiplication_nanoseconds : 0;
+}
+
 static uint32_t list_configs(arena *a, const cpu_problem *p, uint32_t room, cpu_config *out) {
   enum { MOST = 4 };
   uint32_t n = 0;
   emit_depthwise d;
   for (int64_t vectors = 1; vectors <= MOST && n < room; vectors *= 2) {
     if (plan_of(p, vectors, &d)) {
-      out[n] = (cpu_config){.v = {vectors}, .estimate = estimate_of(p, &d)};
+      out[n] = (cpu_config){
+          .v = {vectors}, .estimate = estimate_of(p, &d), .compile_nanoseconds = compile_nanoseconds_of(&d)};
       snprintf(out[n].name, sizeof out[n].name, "%dx%d", (int)d.width, (int)(vectors * d.lanes));
       n++;
     }

@@ -114,9 +114,10 @@ static status identify(arena *a, const cpu_problem *p, autotune_problem *out) {
 
 static autotune_config tunable(const cpu_tunables *t, arena *a, const cpu_config *c) {
   const cpu_algorithm *x = c->algorithm;
+  double compile = c->compile_nanoseconds > 0 ? c->compile_nanoseconds : x->compile_nanoseconds;
   return (autotune_config){.name = cpu_config_name(a, c),
                            .estimate = c->estimate,
-                           .build = x->library_nanoseconds + x->compile_nanoseconds / t->options->threads,
+                           .build = x->library_nanoseconds + compile / t->options->threads,
                            .bytes = c->bytes,
                            .idle = c->idle};
 }

@@ -259,6 +259,7 @@ static lower_kernel_writer writer_of(const cpu_plan *plan, const hlo_instr *i, u
   const cpu_kernel_plan *kernel = plan->kernel;
   bool sized = algorithm && emit_takes_sizes(i);
   double nanoseconds = sized ? algorithm->sized_nanoseconds : algorithm ? algorithm->compile_nanoseconds : 0;
+  nanoseconds = plan->config.compile_nanoseconds > 0 ? plan->config.compile_nanoseconds : nanoseconds;
   return (lower_kernel_writer){.write = kernel->write,
                                .name = algorithm ? algorithm->name : "attention",
                                .config = kernel->config,

@@ -55,6 +55,8 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
  * to 0. */
 void emit_depthwise_choose_like(emit_depthwise *chosen, const emit_depthwise *d);
 
+/* Returns the number of multiplications of vectors in the code for a row of taps, or 0 if a row has too many runs. */
+int64_t emit_depthwise_code(const emit_depthwise *d);
 /* Returns the likely number of multiplications. */
 double emit_depthwise_size(const dim_table *dims, const emit_depthwise *d);
 /* Returns the number of vector instructions, loads included, for each multiply-add of a vector. */

@@ -145,12 +145,17 @@ static int64_t usual_width(double n, int64_t most) {
   return width;
 }
 
+int64_t emit_depthwise_code(const emit_depthwise *d) {
+  emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
+  int n = emit_depthwise_has_runs(d) ? emit_depthwise_runs(d, runs) : 2;
+  return n * d->width * d->vectors * d->taps[1] * d->group;
+}
+
 bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_target *t, int64_t vectors,
                            uint32_t threads) {
   /* The most multiplications of vectors in the code for a row of taps, which has no loop in a tile: LLVM takes about
    * 0.1 ms for each.  The code for rows of any length is waited for. */
   enum { LONGEST = 4096, LONGEST_OF_ANY = 768 };
-  emit_depthwise_run runs[EMIT_DEPTHWISE_RUNS];
   d->lanes = emit_gemm_lanes(t, (dtype)d->type);
   while (d->lanes > d->channels) {
     d->lanes /= 2;
@@ -166,8 +171,8 @@ bool emit_depthwise_choose(const dim_table *dims, emit_depthwise *d, const emit_
   for (; most && !fits; most /= 2) {
     d->width = has_runs ? even_width(d->out[1], min_i64(most, d->out[1]))
                         : usual_width(emit_likely_size(dims, d->out[1]), most);
-    int n = has_runs ? emit_depthwise_runs(d, runs) : 2;
-    fits = n > 0 && n * d->width * d->vectors * d->taps[1] * d->group <= (has_runs ? LONGEST : LONGEST_OF_ANY);
+    int64_t code = emit_depthwise_code(d);
+    fits = code > 0 && code <= (has_runs ? LONGEST : LONGEST_OF_ANY);
   }
   return fits;
 }

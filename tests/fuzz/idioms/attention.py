@@ -127,10 +127,14 @@ def attend(k, q, key, v, mask=True):
     if k.chance(0.08):
         scores = k.Mul(k.Tanh(k.Div(scores, 10.0)), 10.0)
     scores = masked(k, scores) if mask else scores
-    weights = k.Softmax(scores, axis=scores.rank - 1)
-    if k.chance(0.2):  # as torch exports scaled_dot_product_attention with a mask
-        weights = k.Where(k.IsNaN(weights, wild=True), 0.0, weights)
-    return k.MatMul(weights, v)
+    if not k.chance(0.2):
+        return k.MatMul(k.Softmax(scores, axis=scores.rank - 1), v)
+    # As torch exports scaled_dot_product_attention with a mask, which may leave a row without keys.
+    if k.chance(0.6):
+        rows = k.const(np.array([[k.chance(0.7)] for _ in range(scores.shape[-2])]))
+        scores = k.Where(rows, scores, float("-inf"), wild=True)
+    weights = k.Softmax(scores, axis=scores.rank - 1, wild=True)
+    return k.MatMul(k.Where(k.IsNaN(weights, wild=True), 0.0, weights), v)
 
 
 def head_sizes(k, c):

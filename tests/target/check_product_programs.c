@@ -1,5 +1,6 @@
 /* check_product_programs.c - contractions in programs of the cpu target for all sizes: the algorithms gemm and winograd
- * compute them with their epilogues, and the results are those of the evaluator at each size. */
+ * compute them with their epilogues, as one kernel computes attention, and the results are those of the evaluator at
+ * each size. */
 #include <check.h>
 #include <stdlib.h>
 #include <string.h>
@@ -71,6 +72,32 @@ static const program_case cases[] = {
      "  %e = convolution(%s, %3) {strides=[1,1], low=[0,1], high=[0,3], " PLACES "} : f32[b,h,w,16]\n"
      "  return %e\n}",
      "WW", false},
+    /* attention */
+    {"(%q: f32[b,h,w,64], %k: f32[b,h,w,64], %v: f32[b,h,w,64]) {\n"
+     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[b,h,w,w]\n"
+     "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[b,h,w]\n"
+     "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
+     "  %d = subtract(%qk, %mb) : f32[b,h,w,w]\n"
+     "  %e = exponential(%d) : f32[b,h,w,w]\n"
+     "  %s = reduce(%e) {dimensions=[3], reducer=add} : f32[b,h,w]\n"
+     "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
+     "  %p = divide(%e, %sb) : f32[b,h,w,w]\n"
+     "  %r = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,64]\n"
+     "  return %r\n}",
+     "-", false},
+    /* attention with keys side by side, and heads that whole vectors do not divide */
+    {"(%q: f32[b,h,w,20], %k: f32[b,h,20,w], %v: f32[b,h,w,24]) {\n"
+     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,w]\n"
+     "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[b,h,w]\n"
+     "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
+     "  %d = subtract(%qk, %mb) : f32[b,h,w,w]\n"
+     "  %e = exponential(%d) : f32[b,h,w,w]\n"
+     "  %s = reduce(%e) {dimensions=[3], reducer=add} : f32[b,h,w]\n"
+     "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
+     "  %p = divide(%e, %sb) : f32[b,h,w,w]\n"
+     "  %r = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,24]\n"
+     "  return %r\n}",
+     "-", false},
     /* products with any number of columns, and with sums of any number of products */
     {"(%x: f32[b,h,w,24], %q: f32[b,h,40], %k: f32[b,w,40]) {\n"
      "  %s = dot(%q, %k) {lhs_batch=[0], rhs_batch=[0], lhs_contract=[2], rhs_contract=[2]} : f32[b,h,w]\n"
@@ -165,7 +192,7 @@ static const program_case cases[] = {
      "  return %o\n}",
      "-GD-", true},
 };
-enum { N_CASES = sizeof cases / sizeof *cases };
+enum { N_CASES = sizeof cases / sizeof *cases, N_SHARING = 5 }; /* the first ones share most of their code */
 
 /* --- modules --- */
 
@@ -268,8 +295,8 @@ static uint64_t code_bytes(const hlo_module *m, const function_set *functions) {
   return bytes;
 }
 
-/* The functions that contractions of f32 share are among the precompiled ones, so that their code is not in the
- * program: what is left, names included, is less than three quarters. */
+/* The functions that contractions of f32, and attention, share are among the precompiled ones, so that their code is
+ * not in the program: what is left, names included, is less than three quarters. */
 START_TEST(calls_precompiled) {
   const hlo_module *m = parse(cases[_i].text);
   const function_set *functions = cpu_target.functions();
@@ -283,7 +310,7 @@ int main(void) {
   TCase *c = tcase_create("product-programs");
   tcase_set_timeout(c, 120);
   tcase_add_checked_fixture(c, setup, teardown);
-  tcase_add_loop_test(c, calls_precompiled, 0, 3);
+  tcase_add_loop_test(c, calls_precompiled, 0, N_SHARING);
   tcase_add_loop_test(c, contractions, 0, WAYS * N_CASES);
   return run_suite("product-programs", c);
 }

@@ -20,6 +20,23 @@ static emit_shared block_function(const emit_ir *w, const char *name, const char
   return (emit_shared){name, parameters, body, tile};
 }
 
+/* Writes the code of a block that begins at `row` and `column`; p[] are the function's parameters. */
+typedef void write_block_fn(const emit_ir *w, const emit_gemm_tile *t, const LLVMValueRef *p, LLVMValueRef row,
+                            LLVMValueRef column);
+
+/* Writes the body of a function that goes by blocks of `tile` over columns, in steps of column_step, and rows; their
+ * numbers are parameters, and at least 1. */
+static void write_blocks(const emit_ir *w, const emit_gemm_tile *tile, const LLVMValueRef *p, int rows, int columns,
+                         int64_t column_step, write_block_fn *write_block) {
+  emit_loop column, row;
+  emit_loop_begin(w, &column, i64(w, 0), p[columns], column_step, true, 0, NULL);
+  emit_loop_begin(w, &row, i64(w, 0), p[rows], tile->rows, true, 0, NULL);
+  write_block(w, tile, p, row.iv, column.iv);
+  emit_loop_end(w, &row, NULL);
+  emit_loop_end(w, &column, NULL);
+  LLVMBuildRetVoid(w->builder);
+}
+
 /* --- the copy of a block of keys as panels --- */
 
 /* Returns the address in the panels of the element of k at a key and a column.  A panel has as many keys as a vector
@@ -119,14 +136,8 @@ static void write_scores_block(const emit_ir *w, const emit_gemm_tile *t, const 
 static void write_scores(emit_ir *w, const void *data) {
   const emit_gemm_tile *t = data;
   LLVMValueRef p[SCORES_PARAMETERS];
-  emit_loop columns, rows;
   LLVMGetParams(w->function, p);
-  emit_loop_begin(w, &columns, i64(w, 0), p[SCORES_VECTORS], t->vectors, true, 0, NULL);
-  emit_loop_begin(w, &rows, i64(w, 0), p[SCORES_N], t->rows, true, 0, NULL);
-  write_scores_block(w, t, p, rows.iv, columns.iv);
-  emit_loop_end(w, &rows, NULL);
-  emit_loop_end(w, &columns, NULL);
-  LLVMBuildRetVoid(w->builder);
+  write_blocks(w, t, p, SCORES_N, SCORES_VECTORS, t->vectors, write_scores_block);
 }
 
 emit_shared emit_flash_scores_of_many(const emit_ir *w, const emit_gemm_tile *tile) {
@@ -296,14 +307,8 @@ static void write_values_block(const emit_ir *w, const emit_gemm_tile *t, const 
 static void write_values(emit_ir *w, const void *data) {
   const emit_gemm_tile *t = data;
   LLVMValueRef p[VALUES_PARAMETERS];
-  emit_loop columns, rows;
   LLVMGetParams(w->function, p);
-  emit_loop_begin(w, &columns, i64(w, 0), p[VALUES_COLUMNS], (int64_t)t->vectors * t->lanes, true, 0, NULL);
-  emit_loop_begin(w, &rows, i64(w, 0), p[VALUES_N], t->rows, true, 0, NULL);
-  write_values_block(w, t, p, rows.iv, columns.iv);
-  emit_loop_end(w, &rows, NULL);
-  emit_loop_end(w, &columns, NULL);
-  LLVMBuildRetVoid(w->builder);
+  write_blocks(w, t, p, VALUES_N, VALUES_COLUMNS, (int64_t)t->vectors * t->lanes, write_values_block);
 }
 
 emit_shared emit_flash_values(const emit_ir *w, const emit_gemm_tile *tile) {

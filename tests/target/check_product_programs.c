@@ -30,6 +30,16 @@ typedef struct program_case {
 #define PLACES "lhs_dilation=[1,1], groups=1, rhs_dilation=[1,1], layout=channels-last"
 #define EACH_OF_24 "lhs_dilation=[1,1], groups=24, rhs_dilation=[1,1], layout=channels-last"
 
+/* %p is the softmax of the rows of %qk. */
+#define SOFTMAX                                                         \
+  "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[b,h,w]\n" \
+  "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"         \
+  "  %d = subtract(%qk, %mb) : f32[b,h,w,w]\n"                          \
+  "  %e = exponential(%d) : f32[b,h,w,w]\n"                             \
+  "  %s = reduce(%e) {dimensions=[3], reducer=add} : f32[b,h,w]\n"      \
+  "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"         \
+  "  %p = divide(%e, %sb) : f32[b,h,w,w]\n"
+
 /* The first parameter has the dimensions b, h and w. */
 static const program_case cases[] = {
     /* a layer with bias and activation, and one that adds its input */
@@ -74,27 +84,15 @@ static const program_case cases[] = {
      "WW", false},
     /* attention */
     {"(%q: f32[b,h,w,64], %k: f32[b,h,w,64], %v: f32[b,h,w,64]) {\n"
-     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : f32[b,h,w,w]\n"
-     "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[b,h,w]\n"
-     "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
-     "  %d = subtract(%qk, %mb) : f32[b,h,w,w]\n"
-     "  %e = exponential(%d) : f32[b,h,w,w]\n"
-     "  %s = reduce(%e) {dimensions=[3], reducer=add} : f32[b,h,w]\n"
-     "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
-     "  %p = divide(%e, %sb) : f32[b,h,w,w]\n"
+     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[3]} : "
+     "f32[b,h,w,w]\n" SOFTMAX
      "  %r = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,64]\n"
      "  return %r\n}",
      "-", false},
     /* attention with keys side by side, and heads that whole vectors do not divide */
     {"(%q: f32[b,h,w,20], %k: f32[b,h,20,w], %v: f32[b,h,w,24]) {\n"
-     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,w]\n"
-     "  %m = reduce(%qk) {dimensions=[3], reducer=maximum} : f32[b,h,w]\n"
-     "  %mb = broadcast(%m) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
-     "  %d = subtract(%qk, %mb) : f32[b,h,w,w]\n"
-     "  %e = exponential(%d) : f32[b,h,w,w]\n"
-     "  %s = reduce(%e) {dimensions=[3], reducer=add} : f32[b,h,w]\n"
-     "  %sb = broadcast(%s) {dimensions=[0,1,2]} : f32[b,h,w,w]\n"
-     "  %p = divide(%e, %sb) : f32[b,h,w,w]\n"
+     "  %qk = dot(%q, %k) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : "
+     "f32[b,h,w,w]\n" SOFTMAX
      "  %r = dot(%p, %v) {lhs_batch=[0,1], rhs_batch=[0,1], lhs_contract=[3], rhs_contract=[2]} : f32[b,h,w,24]\n"
      "  return %r\n}",
      "-", false},

@@ -32,8 +32,6 @@ static bool same_real_dims(const shape *x, const shape *y) {
   return true;
 }
 
-static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { return hlo_reshape(b, x, s->rank, s->dims); }
-
 /* --- movement of splats, and copies --- */
 
 /* A splat stays a splat under any movement. */
@@ -58,7 +56,7 @@ static bool reshape_same(hlo_builder *b, hlo_instr *i) {
 
 static bool reshape_twice(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
-  return x->op == HLO_RESHAPE && hlo_becomes(i, reshape_to(b, x->operands[0], &i->shapes[0]));
+  return x->op == HLO_RESHAPE && hlo_becomes(i, hlo_reshape_to(b, x->operands[0], &i->shapes[0]));
 }
 
 /* If the reshape only adds or removes dimensions of 1, the broadcast can do that itself.  The broadcast's operand has
@@ -121,7 +119,7 @@ static bool broadcast_same(hlo_builder *b, hlo_instr *i) {
 static bool broadcast_reshapes(hlo_builder *b, hlo_instr *i) {
   const shape *x = from_shape(i);
   return shape_is_static(x) && x->rank && same_real_dims(x, &i->shapes[0]) &&
-         hlo_becomes(i, reshape_to(b, i->operands[0], &i->shapes[0]));
+         hlo_becomes(i, hlo_reshape_to(b, i->operands[0], &i->shapes[0]));
 }
 
 static bool broadcast_twice(hlo_builder *b, hlo_instr *i) {

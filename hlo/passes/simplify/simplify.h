@@ -21,6 +21,11 @@ bool hlo_is_nonnegative(hlo_value v);
 /* Writes the dimensions whose extent is not 1, in order, to kept[] and returns how many there are. */
 int hlo_real_dims(const shape *s, int64_t *kept);
 
+/* Returns x with the dimensions of *s. */
+static inline hlo_value hlo_reshape_to(hlo_builder *b, hlo_value x, const shape *s) {
+  return hlo_reshape(b, x, s->rank, s->dims);
+}
+
 /* Returns the start of a window of `size` elements within `extent` elements, both constants, that is as near to `start`
  * as possible.  dynamic-slice, dynamic-update-slice and gather move windows in this way. */
 static inline int64_t hlo_clamped_start(int64_t start, dim extent, dim size) {

@@ -4,7 +4,6 @@
 
 static hlo_instr *operand(const hlo_instr *i, uint32_t k) { return i->operands[k].def; }
 static const shape *from_shape(const hlo_instr *i) { return hlo_shape(i->operands[0]); }
-static hlo_value reshape_to(hlo_builder *b, hlo_value x, const shape *s) { return hlo_reshape(b, x, s->rank, s->dims); }
 
 static bool transpose_twice(hlo_builder *b, hlo_instr *i) {
   hlo_instr *x = operand(i, 0);
@@ -31,7 +30,7 @@ static bool transpose_ones(hlo_builder *b, hlo_instr *i) {
       last = d;
     }
   }
-  return hlo_becomes(i, reshape_to(b, i->operands[0], &i->shapes[0]));
+  return hlo_becomes(i, hlo_reshape_to(b, i->operands[0], &i->shapes[0]));
 }
 
 /* A transposed broadcast is a broadcast if the operand's dimensions stay in order. */
@@ -177,7 +176,7 @@ static bool transpose_reshaped(hlo_builder *b, hlo_instr *i) {
   order_factors(&f, f.after, i->shapes[0].rank, hlo_ints(i, HLO_ATTR_PERMUTATION), to);
   join_factors(t, &f, from, to, &m);
   hlo_value v = hlo_transpose(b, hlo_reshape(b, x->operands[0], m.rank, m.extents), m.permutation);
-  return hlo_becomes(i, reshape_to(b, v, &i->shapes[0]));
+  return hlo_becomes(i, hlo_reshape_to(b, v, &i->shapes[0]));
 }
 
 const hlo_rule_row hlo_transpose_rules[] = {{HLO_TRANSPOSE, transpose_ones},

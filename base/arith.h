@@ -11,6 +11,8 @@ static inline int64_t max_i64(int64_t a, int64_t b) { return a > b ? a : b; }
  * parameter n is not negative, step is positive, and n + step must not overflow. */
 static inline int64_t ceil_div(int64_t n, int64_t step) { return (n + step - 1) / step; }
 static inline int64_t round_up(int64_t n, int64_t step) { return ceil_div(n, step) * step; }
+/* Returns a / b, rounded down; b is positive. */
+static inline int64_t floor_div(int64_t a, int64_t b) { return a / b - (a % b < 0); }
 static inline uint64_t round_up_u64(uint64_t n, uint64_t step) { return (n + step - 1) / step * step; }
 
 /* Return the sum and the product of a and b, which are not negative, or INT64_MAX if it is larger. */

@@ -38,6 +38,7 @@ emit_sources = \
 	emit/element/elementwise.c \
 	emit/element/guarded.c \
 	emit/element/loop_plan.c \
+	emit/element/memory.c \
 	emit/element/movement.c \
 	emit/element/nms_boxes.c \
 	emit/element/quantize.c \
@@ -73,17 +74,20 @@ emit_sources = \
 	emit/llvm/index.c \
 	emit/llvm/ir.c \
 	emit/llvm/likely.c \
-	emit/llvm/math.c \
-	emit/llvm/math_f64.c \
-	emit/llvm/math_f64_pow.c \
-	emit/llvm/math_f64_trig.c \
-	emit/llvm/math_inverse.c \
 	emit/llvm/metadata.c \
 	emit/llvm/number.c \
-	emit/llvm/remainder.c \
+	emit/llvm/position.c \
+	emit/llvm/sizes.c \
 	emit/llvm/split_similar.c \
+	emit/llvm/table.c \
 	emit/llvm/target.c \
 	emit/llvm/trampoline.c \
+	emit/math/math.c \
+	emit/math/math_f64.c \
+	emit/math/math_f64_pow.c \
+	emit/math/math_f64_trig.c \
+	emit/math/math_inverse.c \
+	emit/math/remainder.c \
 	emit/product/gemm.c \
 	emit/product/macro_kernel.c \
 	emit/product/micro_kernel.c \
@@ -141,13 +145,16 @@ emit_files = \
 	emit/llvm/index.h \
 	emit/llvm/ir.h \
 	emit/llvm/likely.h \
-	emit/llvm/math.h \
-	emit/llvm/math_primitives.h \
 	emit/llvm/metadata.h \
 	emit/llvm/number.h \
+	emit/llvm/position.h \
+	emit/llvm/sizes.h \
 	emit/llvm/split_similar.h \
+	emit/llvm/table.h \
 	emit/llvm/target.h \
 	emit/llvm/trampoline.h \
+	emit/math/math.h \
+	emit/math/math_primitives.h \
 	emit/product/gemm.h \
 	emit/product/macro_kernel.h \
 	emit/product/micro_kernel.h \

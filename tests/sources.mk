@@ -95,13 +95,14 @@ check_programs = \
 	tests/unit/emit/check_emit_sums \
 	tests/unit/emit/check_flash_attention \
 	tests/unit/emit/check_gemm \
-	tests/unit/emit/check_math \
-	tests/unit/emit/check_math_f64 \
+	tests/unit/emit/check_position \
 	tests/unit/emit/check_product \
 	tests/unit/emit/check_product_sizes \
 	tests/unit/emit/check_split_similar \
 	tests/unit/emit/check_winograd \
 	tests/unit/emit/check_winograd_sizes \
+	tests/unit/emit/math/check_math \
+	tests/unit/emit/math/check_math_f64 \
 	tests/unit/frontend/check_findings \
 	tests/unit/frontend/check_import_arithmetic \
 	tests/unit/frontend/check_import_b \
@@ -1265,10 +1266,8 @@ tests_unit_emit_check_flash_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFL
 tests_unit_emit_check_flash_attention_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_gemm_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_gemm_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_emit_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_emit_check_math_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
-tests_unit_emit_check_math_f64_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
-tests_unit_emit_check_math_f64_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_check_position_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_check_position_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_product_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_product_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_product_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
@@ -1279,6 +1278,10 @@ tests_unit_emit_check_winograd_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_winograd_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_emit_check_winograd_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_emit_check_winograd_sizes_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_math_check_math_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_math_check_math_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_emit_math_check_math_f64_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_emit_math_check_math_f64_LDADD = $(LIBS_OF_TESTS) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_findings_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_frontend_check_findings_LDADD = $(LIBS_OF_FRONTEND) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_frontend_check_import_arithmetic_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

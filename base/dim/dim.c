@@ -299,7 +299,7 @@ static void poly_divide_terms(const dim_table *t, const poly *a, int64_t b, poly
   poly_init(rest);
   for (int i = 0; i < a->n; i++) {
     const term *x = &a->terms[i];
-    int64_t times = dim_floor_quotient(x->factor, b);
+    int64_t times = floor_div(x->factor, b);
     poly_add_term(t, quotient, x->monomial, times);
     poly_add_term(t, rest, x->monomial, x->factor - times * b);
   }
@@ -357,7 +357,7 @@ static void cancel_factor(const dim_table *t, poly *a, term *b, bool ceiling) {
   poly_init(&smaller);
   for (int i = 0; i < a->n; i++) {
     int64_t c = a->terms[i].factor;
-    poly_add_term(t, &smaller, a->terms[i].monomial, ceiling ? -dim_floor_quotient(-c, g) : dim_floor_quotient(c, g));
+    poly_add_term(t, &smaller, a->terms[i].monomial, ceiling ? -floor_div(-c, g) : floor_div(c, g));
   }
   *a = smaller;
   b->factor /= g;

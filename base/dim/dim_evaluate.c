@@ -1,5 +1,6 @@
 /* dim_evaluate.c - evaluates expressions for given values of symbols, and translates expressions from one table to
  * another. */
+#include "base/arith.h"
 #include "base/dim/dim_nodes.h"
 
 typedef struct evaluation {
@@ -15,9 +16,9 @@ static bool operate(dim_kind kind, int64_t a, int64_t b, int64_t *out) {
   switch (kind) {
     case DIM_ADD: *out = a + b; return true;
     case DIM_MUL: return !__builtin_mul_overflow(a, b, out);
-    case DIM_FLOORDIV: *out = b > 0 ? dim_floor_quotient(a, b) : 0; return b > 0;
-    case DIM_CEILDIV: *out = b > 0 ? -dim_floor_quotient(-a, b) : 0; return b > 0;
-    case DIM_MOD: *out = b > 0 ? a - b * dim_floor_quotient(a, b) : 0; return b > 0;
+    case DIM_FLOORDIV: *out = b > 0 ? floor_div(a, b) : 0; return b > 0;
+    case DIM_CEILDIV: *out = b > 0 ? -floor_div(-a, b) : 0; return b > 0;
+    case DIM_MOD: *out = b > 0 ? a - b * floor_div(a, b) : 0; return b > 0;
     case DIM_MAX_OF: *out = a > b ? a : b; return true;
     case DIM_MIN_OF: *out = a < b ? a : b; return true;
     case DIM_NEG: *out = -a; return true;

@@ -1,4 +1,5 @@
 /* dim_interval.c - bounds of expressions from the ranges of symbols, by interval arithmetic. */
+#include "base/arith.h"
 #include "base/dim/dim_nodes.h"
 
 /* All numbers from `least` to `most`.  Both are clamped to [-FARTHEST, FARTHEST], which loses nothing: no value of an
@@ -35,8 +36,8 @@ static interval divide_intervals(interval a, interval b, bool ceiling) {
   }
   int64_t up = ceiling ? 1 : 0;
   return (interval){
-      least_of(dim_floor_quotient(a.least, b.least), dim_floor_quotient(a.least, b.most)),
-      clamp(most_of(dim_floor_quotient(a.most, b.least), dim_floor_quotient(a.most, b.most)) + up),
+      least_of(floor_div(a.least, b.least), floor_div(a.least, b.most)),
+      clamp(most_of(floor_div(a.most, b.least), floor_div(a.most, b.most)) + up),
   };
 }
 

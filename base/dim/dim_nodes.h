@@ -68,9 +68,6 @@ static inline const dim_node *dim_at(const dim_table *t, dim d) {
   return &t->nodes[-(d + 1)];
 }
 
-/* Returns a / b, rounded down; b is positive. */
-static inline int64_t dim_floor_quotient(int64_t a, int64_t b) { return a / b - (a % b < 0); }
-
 /* Returns the node with this kind and these operands, without simplifying. */
 dim dim_intern(dim_table *t, dim_kind kind, dim lhs, dim rhs);
 /* Returns d, or DIM_OVERFLOW if it is a negative constant, which no size is. */

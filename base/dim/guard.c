@@ -1,6 +1,7 @@
 /* guard.c - answers questions about sizes by proofs or hints, and adds guards; see guard.h. */
 #include "base/dim/guard.h"
 
+#include "base/arith.h"
 #include "base/dim/dim_nodes.h"
 #include "base/dim/extreme.h"
 
@@ -71,8 +72,7 @@ static void bound_symbol(dim_table *t, dim d, int64_t least, int64_t most) {
     return;
   }
   dim_node *n = &t->nodes[-(symbol + 1)];
-  int64_t low = most_of(0, dim_floor_quotient(least - rest + factor - 1, factor)),
-          high = dim_floor_quotient(most - rest, factor);
+  int64_t low = most_of(0, floor_div(least - rest + factor - 1, factor)), high = floor_div(most - rest, factor);
   n->least = n->has_range ? most_of(n->least, low) : low;
   n->most = n->has_range && n->most < high ? n->most : high;
   n->has_range = true;

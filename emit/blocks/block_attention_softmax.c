@@ -6,7 +6,7 @@
 #include "emit/llvm/arithmetic.h"
 #include "emit/contraction/attention_internal.h"
 #include "emit/kernel/block.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 LLVMValueRef emit_attention_within(emit_attention_block *k, LLVMValueRef p, dim n) {
   LLVMValueRef last = LLVMBuildNSWSub(k->ir->builder, emit_size(&k->w.e.x, n), emit_i64(k->ir, 1), "");

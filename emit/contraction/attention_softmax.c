@@ -1,7 +1,7 @@
 /* attention_softmax.c - what kernels of attention share; see attention_internal.h. */
 #include "emit/contraction/attention_internal.h"
 
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 LLVMValueRef emit_f32_at(const emit_ir *w, LLVMValueRef base, LLVMValueRef offset) {
   return LLVMBuildInBoundsGEP2(w->builder, w->f32, base, &offset, 1, "");

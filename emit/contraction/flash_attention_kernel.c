@@ -7,7 +7,7 @@
 #include "emit/contraction/flash_attention_internal.h"
 #include "emit/product/gemm.h"
 #include "emit/kernel/module.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 /* The largest number of rows of a tile for which k is read in place.  For so few rows a copy of k would take longer
  * than the products. */

@@ -37,6 +37,17 @@ static emit_index *part_index(const concat *c, uint32_t k, dim start) {
   return x;
 }
 
+/* Returns true if no lane is at a position in [start, start + n), which is known for constant positions. */
+static bool no_lane_in(const concat *c, int64_t start, int64_t n) {
+  const emit_spread *s = c->p.step == EMIT_SCATTERED ? c->p.spread : NULL;
+  bool none = s && LLVMIsAConstantInt(s->first);
+  for (int k = 0; none && k < c->e->x.lanes; k++) {
+    int64_t at = LLVMConstIntGetSExtValue(s->first) + s->offsets[k];
+    none = at < start || at >= start + n;
+  }
+  return none;
+}
+
 /* Computes every operand at a position that is clamped to its range; each lane then selects the operand to which it
  * belongs. */
 static emit_pair concat_lanes(const concat *c) {
@@ -44,7 +55,8 @@ static emit_pair concat_lanes(const concat *c) {
   int64_t start = 0;
   for (uint32_t k = 0; k < c->i->n_operands; k++) {
     int64_t n = operand(c->i, k)->dims[c->d];
-    if (n == 0) {
+    if (n == 0 || no_lane_in(c, start, n)) {
+      start += n;
       continue;
     }
     emit_index *x = part_index(c, k, start);

@@ -4,7 +4,7 @@
 #include <assert.h>
 #include <math.h>
 
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 typedef const emit_ir *W;
 typedef LLVMValueRef V;

@@ -2,7 +2,7 @@
 #include <assert.h>
 
 #include "emit/element/element.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 #include "hlo/analysis/queries.h"
 
 static LLVMValueRef both(const emit_element *e, LLVMValueRef x, LLVMValueRef y) {

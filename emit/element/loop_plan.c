@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "emit/element/window.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 #include "hlo/analysis/queries.h"
 
 bool emit_is_dim_boundary(const emit_dim_boundaries *c, dim n) {
@@ -183,6 +183,13 @@ static void origins(const hlo_instr *i, int *from) {
   }
 }
 
+/* Returns true if a loop may run across the boundary n between dimensions of i, as if i kept the order of elements: if
+ * each vector begins at such a boundary and i changes positions so that the lanes stay near to each other. */
+static bool fits_in_vectors(const emit_element *e, const hlo_instr *i, dim n) {
+  bool near = i->op == HLO_SLICE || i->op == HLO_CONCAT || i->op == HLO_BROADCAST || i->op == HLO_TRANSPOSE;
+  return near && dim_is_const(n) && n > 0 && n < e->wide && e->wide % n == 0;
+}
+
 static void visit(walk *w, hlo_value v) {
   if (is_leaf(w->e, v) || was_seen(w, v.def)) {
     return;
@@ -210,8 +217,9 @@ static void visit(walk *w, hlo_value v) {
     }
     bool together =
         flat && ((from[k] == FROM_NOTHING && inner == FROM_NOTHING) || (from[k] >= 0 && inner == from[k] + 1));
-    if (!together) {
-      add_boundary(w->boundaries, emit_dims_product(&w->e->x, s->dims, k + 1, s->rank));
+    dim n = emit_dims_product(&w->e->x, s->dims, k + 1, s->rank);
+    if (!together && !fits_in_vectors(w->e, i, n)) {
+      add_boundary(w->boundaries, n);
     }
     inner = from[k];
   }

@@ -50,7 +50,7 @@ static void rounds(const emit_ir *w, LLVMValueRef key, int lanes, LLVMValueRef x
 
 /* Interleaves n vectors (or scalars) of m lanes, which become one vector of n * m lanes; n is 2 or 4. */
 static LLVMValueRef interleave(const emit_ir *w, const LLVMValueRef *parts, int n, int m) {
-  int mask[256];
+  int mask[EMIT_MOST_LANES];
   if (m == 1) {
     LLVMValueRef r = LLVMGetPoison(LLVMVectorType(LLVMTypeOf(parts[0]), (unsigned)n));
     for (int k = 0; k < n; k++) {
@@ -99,7 +99,7 @@ static void to_elements(const emit_ir *w, LLVMValueRef x[PHILOX_WORDS], int per_
 static LLVMValueRef block_numbers(const emit_ir *w, LLVMValueRef number, int per_block, int n_blocks, bool shared) {
   LLVMValueRef block = LLVMBuildLShr(w->builder, number, emit_i(number, per_block == 2 ? 1 : 2), "");
   if (shared && n_blocks > 1) {
-    LLVMValueRef offsets[256];
+    LLVMValueRef offsets[EMIT_MOST_LANES];
     for (int k = 0; k < n_blocks; k++) {
       offsets[k] = emit_i64(w, k);
     }

@@ -72,7 +72,7 @@ static void inner_loop(const emit_reduction_loop *f, emit_index *outer, int64_t 
 /* Accumulates the last vector of a row, whose first `seen` lanes were accumulated before and are masked. */
 static void last_vector(const emit_reduction_loop *f, emit_index *outer, int64_t n, int seen, LLVMValueRef *acc) {
   const emit_ir *w = f->e->w;
-  LLVMValueRef lanes[256];
+  LLVMValueRef lanes[EMIT_MOST_LANES];
   for (int k = 0; k < f->lanes; k++) {
     lanes[k] = LLVMConstInt(w->i1, k >= seen, false);
   }
@@ -105,7 +105,7 @@ static void inner_loop_of_size(const emit_reduction_loop *f, emit_index *outer, 
 /* Returns a mask that is false in the first `seen` lanes. */
 static LLVMValueRef mask_from(const emit_reduction_loop *f, LLVMValueRef seen) {
   const emit_ir *w = f->e->w;
-  LLVMValueRef lanes[256];
+  LLVMValueRef lanes[EMIT_MOST_LANES];
   for (int k = 0; k < f->lanes; k++) {
     lanes[k] = emit_i64(w, k);
   }
@@ -229,7 +229,7 @@ static void nest(const emit_reduction_loop *f, int level, emit_index *outer, LLV
 /* Combines the upper half of the lanes with the lower half, until one lane is left. */
 static void across_lanes(const emit_reduction_loop *f, LLVMValueRef *acc) {
   emit_element *e = f->e;
-  int lanes = e->x.lanes, mask[256];
+  int lanes = e->x.lanes, mask[EMIT_MOST_LANES];
   for (int half = f->lanes / 2; half >= 1; half /= 2) {
     LLVMValueRef low[EMIT_REDUCTION_LOOP_VALUES], high[EMIT_REDUCTION_LOOP_VALUES];
     for (int k = 0; k < f->n; k++) {

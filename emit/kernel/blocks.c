@@ -6,7 +6,7 @@
  * neighbouring elements.  Whatever else a kernel computes step by step has the same code as on CPUs. */
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 enum { POINTER = 8 }; /* bytes */
 

@@ -5,7 +5,7 @@
 #include <string.h>
 
 #include "emit/llvm/function.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 #include "emit/kernel/block.h"
 #include "emit/kernel/execution.h"
 #include "emit/kernel/module.h"

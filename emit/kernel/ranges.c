@@ -53,7 +53,8 @@ static void place(const nest *n, LLVMValueRef i, int lanes, int64_t from, int64_
     while (from % multiple) {
       multiple /= 2;
     }
-    emit_axis_at(at, n->rank - 1, (emit_pos){i, lanes > 1, multiple, from, to});
+    emit_axis_at(at, n->rank - 1,
+                 (emit_pos){.base = i, .step = lanes > 1, .multiple = multiple, .least = from, .past = to});
   }
   n->body(n->w, n->data, at);
   e->x.lanes = before;

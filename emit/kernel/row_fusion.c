@@ -14,7 +14,7 @@
 #include "emit/element/reduce.h"
 #include "emit/kernel/team.h"
 #include "emit/kernel/writer.h"
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 #include "hlo/analysis/queries.h"
 #include "hlo/analysis/row_space.h"
 #include "hlo/analysis/softmax.h"

@@ -53,7 +53,7 @@ LLVMValueRef emit_fill(LLVMTypeRef type, LLVMValueRef scalar_constant) {
   if (!is_vector(type)) {
     return scalar_constant;
   }
-  LLVMValueRef lanes[256];
+  LLVMValueRef lanes[EMIT_MOST_LANES];
   unsigned n = LLVMGetVectorSize(type);
   assert(n <= 256);
   for (unsigned k = 0; k < n; k++) {
@@ -97,7 +97,7 @@ LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef s
 }
 
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n) {
-  LLVMValueRef mask[256];
+  LLVMValueRef mask[EMIT_MOST_LANES];
   assert(n <= 256);
   for (int k = 0; k < n; k++) {
     mask[k] = LLVMConstInt(w->i32, (unsigned)lanes[k], false);
@@ -107,7 +107,7 @@ LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, cons
 }
 
 LLVMValueRef emit_append(const emit_ir *w, LLVMValueRef low, LLVMValueRef high) {
-  int all[256], n = 2 * (int)emit_lanes(low);
+  int all[EMIT_MOST_LANES], n = 2 * (int)emit_lanes(low);
   assert(n <= 256);
   for (int k = 0; k < n; k++) {
     all[k] = k;
@@ -198,9 +198,8 @@ LLVMValueRef emit_minimum(const emit_ir *w, LLVMValueRef x, LLVMValueRef y) {
              : choose(w, x, y, LLVMRealOLT, LLVMBuildOr(w->builder, emit_bits_of(w, x), emit_bits_of(w, y), ""));
 }
 
-/* Returns lanes [from, from + n) of x.  Lanes that x does not have are copies of lane `from`. */
-static LLVMValueRef lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) {
-  int mask[256], have = (int)emit_lanes(x);
+LLVMValueRef emit_lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n) {
+  int mask[EMIT_MOST_LANES], have = (int)emit_lanes(x);
   for (int k = 0; k < n; k++) {
     mask[k] = from + k < have ? from + k : from;
   }
@@ -236,7 +235,7 @@ LLVMValueRef emit_scale(const emit_ir *w, LLVMValueRef x, LLVMValueRef n) {
   int part = lanes > most ? most : least;
   LLVMValueRef r = LLVMGetPoison(LLVMTypeOf(x));
   for (int from = 0; from < lanes; from += part) {
-    LLVMValueRef y = scale_vector(w, lanes_of(w, x, from, part), lanes_of(w, n, from, part));
+    LLVMValueRef y = scale_vector(w, emit_lanes_of(w, x, from, part), emit_lanes_of(w, n, from, part));
     for (int k = 0; k < part && from + k < lanes; k++) {
       r = emit_set_lane(w, r, emit_lane(w, y, k), from + k);
     }

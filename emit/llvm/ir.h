@@ -26,6 +26,7 @@ typedef struct emit_ir {
 void emit_ir_init(emit_ir *w, arena *a, const emit_target *t, LLVMContextRef c, LLVMModuleRef m);
 void emit_ir_finish(emit_ir *w);
 
+enum { EMIT_MOST_LANES = 256 }; /* no vector has more lanes */
 /* Returns the number of lanes of a vector, and 0 for a scalar. */
 unsigned emit_lanes(LLVMValueRef v);
 LLVMTypeRef emit_scalar_type(LLVMTypeRef t);
@@ -45,6 +46,8 @@ LLVMValueRef emit_splat(const emit_ir *w, LLVMValueRef scalar, int lanes);
 LLVMValueRef emit_lane(const emit_ir *w, LLVMValueRef vector, int lane); /* returns `vector` itself if it is a scalar */
 LLVMValueRef emit_set_lane(const emit_ir *w, LLVMValueRef vector, LLVMValueRef scalar, int lane);
 LLVMValueRef emit_shuffle(const emit_ir *w, LLVMValueRef x, LLVMValueRef y, const int *lanes, int n);
+/* Returns lanes [from, from + n) of x.  Lanes that x does not have are copies of lane `from`. */
+LLVMValueRef emit_lanes_of(const emit_ir *w, LLVMValueRef x, int from, int n);
 /* Returns the lanes of `low` and then those of `high`, which is a vector of equally many lanes. */
 LLVMValueRef emit_append(const emit_ir *w, LLVMValueRef low, LLVMValueRef high);
 /* Transposes in registers the square of elements that `side` vectors of `side` lanes form; `side` is a power of two, at

@@ -237,7 +237,7 @@ START_TEST(normal) {
 END_TEST
 
 /* Both targets compute normal numbers from the same bits by log and cos, which are not exact.  In f32 they differ by
- * the errors of these functions that emit/llvm/math.h states, times the largest radius, 6.7. */
+ * the errors of these functions that emit/math/math.h states, times the largest radius, 6.7. */
 START_TEST(normals_agree) {
   Onnx__ModelProto *m = generator("RandomNormal", "shape=[200000]");
   const double *x = doubles(draw(CPU, m, 1)), *y = doubles(draw(REF, m, 1));

@@ -27,6 +27,15 @@ FAULTS = [
         ),
     ),
     fault(
+        "pairs-quotient",
+        "lanes of which several have the same quotient get that of the lane after them",
+        (
+            "emit/llvm/position.c",
+            "r->offsets[k] = floor_div(«s->offsets[k]», c);",
+            "s->offsets[k] + 1",
+        ),
+    ),
+    fault(
         "fusion-stores-early",
         "a result is stored before the next one has read what lies there",
         (
@@ -182,6 +191,6 @@ FAULTS = [
     fault(
         "exponential-of-softmax",
         "the exponential of a number up to 0 is twice as large",
-        ("emit/llvm/math.c", "at_least(w, x, -106), «127 + 32», &n, &bits);", "127 + 33"),
+        ("emit/math/math.c", "at_least(w, x, -106), «127 + 32», &n, &bits);", "127 + 33"),
     ),
 ]

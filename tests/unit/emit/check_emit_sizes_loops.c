@@ -18,7 +18,7 @@ static const char *const interleaved_texts[] = {
 };
 
 /* The last dimension is shorter than a vector, so vectors reach over several positions of the dimension before it. The
- * functions have errors of at most 2 ULP (emit/llvm/math.h); the reference's are the C library's. */
+ * functions have errors of at most 2 ULP (emit/math/math.h); the reference's are the C library's. */
 START_TEST(interleaved) { SIZES_CHECK_TEXTS(interleaved_texts, 0x1p-21, ROUNDS); }
 END_TEST
 

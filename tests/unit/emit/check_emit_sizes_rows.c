@@ -96,7 +96,7 @@ static const char *const softmax_texts[] = {
 };
 
 /* The reference adds numbers in f64 and in their order, and its functions are the C library's; a kernel's sums of up to
- * 1,000 positive f32 are in another order, and its functions have errors of at most 2 ULP (emit/llvm/math.h). */
+ * 1,000 positive f32 are in another order, and its functions have errors of at most 2 ULP (emit/math/math.h). */
 START_TEST(softmax) { SIZES_CHECK_TEXTS(softmax_texts, 0x1p-19, ROUNDS); }
 END_TEST
 

@@ -141,7 +141,7 @@ static const char *const heavy_texts[] = {
 };
 
 START_TEST(heavy_epilogues) {
-  const double tanh_error = 4e-7; /* tanh may be 2.5 ULP off (emit/llvm/math.h), and sums with it half an ULP more */
+  const double tanh_error = 4e-7; /* tanh may be 2.5 ULP off (emit/math/math.h), and sums with it half an ULP more */
   sizes_cases c = {0};
   add_all(&c, heavy_texts, sizeof heavy_texts / sizeof *heavy_texts);
   for (uint32_t k = 0; k < c.n; k++) {

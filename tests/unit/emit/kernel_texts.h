@@ -116,6 +116,53 @@ static const char *const movement_texts[] = {
     "f32[0,3](%x: f32[0,3]) {\n%y = negate(%x) : f32[0,3]\nreturn %y\n}",
     "f32[3000](%x: f32[3000], %y: f32[3000]) {\n%z = add(%x, %y) : f32[3000]\nreturn %z\n}",
     "f32[100003](%x: f32[100003], %y: f32[100003]) {\n%z = multiply(%x, %y) : f32[100003]\nreturn %z\n}",
+    /* vectors that run across a short innermost dimension */
+    "f32[5,64](%x: f32[5,64]) {\n%a = slice(%x) {starts=[0, 1], limits=[5, 64], strides=[1, 2]} : f32[5,32]\n%b "
+    "= slice(%x) {starts=[0, 0], limits=[5, 64], strides=[1, 2]} : f32[5,32]\n%c = negate(%a) : f32[5,32]\n%d = "
+    "reshape(%c) : f32[5,32,1]\n%e = reshape(%b) : f32[5,32,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "f32[5,32,2]\n%g = reshape(%f) : f32[5,64]\n%y = add(%g, %x) : f32[5,64]\nreturn %y\n}",
+    "f32[7,24](%x: f32[7,24]) {\n%a = slice(%x) {starts=[0, 1], limits=[7, 24], strides=[1, 2]} : f32[7,12]\n%b "
+    "= slice(%x) {starts=[0, 0], limits=[7, 24], strides=[1, 2]} : f32[7,12]\n%c = negate(%a) : f32[7,12]\n%d = "
+    "reshape(%c) : f32[7,12,1]\n%e = reshape(%b) : f32[7,12,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "f32[7,12,2]\n%g = reshape(%f) : f32[7,24]\n%y = add(%g, %x) : f32[7,24]\nreturn %y\n}",
+    "f32[9,8](%x: f32[9,8]) {\n%a = slice(%x) {starts=[0, 1], limits=[9, 8], strides=[1, 2]} : f32[9,4]\n%b = "
+    "slice(%x) {starts=[0, 0], limits=[9, 8], strides=[1, 2]} : f32[9,4]\n%c = negate(%a) : f32[9,4]\n%d = "
+    "reshape(%c) : f32[9,4,1]\n%e = reshape(%b) : f32[9,4,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "f32[9,4,2]\n%g = reshape(%f) : f32[9,8]\n%y = add(%g, %x) : f32[9,8]\nreturn %y\n}",
+    "f32[6,6](%x: f32[6,6]) {\n%a = slice(%x) {starts=[0, 1], limits=[6, 6], strides=[1, 2]} : f32[6,3]\n%b = "
+    "slice(%x) {starts=[0, 0], limits=[6, 6], strides=[1, 2]} : f32[6,3]\n%c = negate(%a) : f32[6,3]\n%d = "
+    "reshape(%c) : f32[6,3,1]\n%e = reshape(%b) : f32[6,3,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "f32[6,3,2]\n%g = reshape(%f) : f32[6,6]\n%y = add(%g, %x) : f32[6,6]\nreturn %y\n}",
+    "f64[3,20](%x: f64[3,20]) {\n%a = slice(%x) {starts=[0, 1], limits=[3, 20], strides=[1, 2]} : f64[3,10]\n%b "
+    "= slice(%x) {starts=[0, 0], limits=[3, 20], strides=[1, 2]} : f64[3,10]\n%c = negate(%a) : f64[3,10]\n%d = "
+    "reshape(%c) : f64[3,10,1]\n%e = reshape(%b) : f64[3,10,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "f64[3,10,2]\n%g = reshape(%f) : f64[3,20]\n%y = add(%g, %x) : f64[3,20]\nreturn %y\n}",
+    "s8[4,96](%x: s8[4,96]) {\n%a = slice(%x) {starts=[0, 1], limits=[4, 96], strides=[1, 2]} : s8[4,48]\n%b = "
+    "slice(%x) {starts=[0, 0], limits=[4, 96], strides=[1, 2]} : s8[4,48]\n%c = negate(%a) : s8[4,48]\n%d = "
+    "reshape(%c) : s8[4,48,1]\n%e = reshape(%b) : s8[4,48,1]\n%f = concatenate(%d, %e) {dimension=2} : "
+    "s8[4,48,2]\n%g = reshape(%f) : s8[4,96]\n%y = add(%g, %x) : s8[4,96]\nreturn %y\n}",
+    "bf16[5,40](%x: bf16[5,40]) {\n%a = slice(%x) {starts=[0, 1], limits=[5, 40], strides=[1, 2]} : "
+    "bf16[5,20]\n%b = slice(%x) {starts=[0, 0], limits=[5, 40], strides=[1, 2]} : bf16[5,20]\n%c = negate(%a) : "
+    "bf16[5,20]\n%d = reshape(%c) : bf16[5,20,1]\n%e = reshape(%b) : bf16[5,20,1]\n%f = concatenate(%d, %e) "
+    "{dimension=2} : bf16[5,20,2]\n%g = reshape(%f) : bf16[5,40]\n%y = add(%g, %x) : bf16[5,40]\nreturn %y\n}",
+    "f32[37,4](%x: f32[37,4], %a: f32[37,4]) {\n%b = slice(%x) {starts=[0, 0], limits=[37, 2], strides=[1, 1]} : "
+    "f32[37,2]\n%c = slice(%a) {starts=[0, 2], limits=[37, 4], strides=[1, 1]} : f32[37,2]\n%d = subtract(%b, "
+    "%c) : f32[37,2]\n%e = add(%b, %c) : f32[37,2]\n%y = concatenate(%d, %e) {dimension=1} : f32[37,4]\nreturn "
+    "%y\n}",
+    "f32[29,2](%x: f32[29,85]) {\n%b = slice(%x) {starts=[0, 83], limits=[29, 85], strides=[1, 1]} : "
+    "f32[29,2]\n%y = negate(%b) : f32[29,2]\nreturn %y\n}",
+    "f32[29,8](%x: f32[29,3], %z: f32[29,5]) {\n%b = concatenate(%x, %z) {dimension=1} : f32[29,8]\n%y = "
+    "negate(%b) : f32[29,8]\nreturn %y\n}",
+    "f32[29,8](%x: f32[29,0], %z: f32[29,8]) {\n%b = concatenate(%x, %z) {dimension=1} : f32[29,8]\n%y = "
+    "negate(%b) : f32[29,8]\nreturn %y\n}",
+    "f32[6,10,14](%x: f32[6,5,7], %z: f32[6,10,14]) {\n%b = broadcast(%x) {dimensions=[0, 1, 3]} : "
+    "f32[6,5,2,7,2]\n%c = reshape(%b) : f32[6,10,14]\n%y = maximum(%c, %z) : f32[6,10,14]\nreturn %y\n}",
+    "f32[3,16,12](%x: f32[6,5,8,6], %z: f32[]) {\n%p = slice(%x) {starts=[0, 1, 0, 0], limits=[6, 3, 8, 6], "
+    "strides=[1, 1, 1, 1]} : f32[6,2,8,6]\n%r = reshape(%p) : f32[3,2,2,8,6]\n%t = transpose(%r) "
+    "{permutation=[0, 3, 1, 4, 2]} : f32[3,8,2,6,2]\n%u = reshape(%t) : f32[3,16,12]\n%b = broadcast(%z) "
+    "{dimensions=[]} : f32[3,16,12]\n%y = maximum(%u, %b) : f32[3,16,12]\nreturn %y\n}",
+    "c64[11,4](%x: c64[11,2], %z: c64[11,2]) {\n%b = concatenate(%z, %x) {dimension=1} : c64[11,4]\n%y = "
+    "negate(%b) : c64[11,4]\nreturn %y\n}",
 };
 
 static const char *const fused_reductions[] = {

@@ -1,6 +1,6 @@
 /* math_inverse.c - inverse trigonometric and hyperbolic functions.  f32 and f64 have the same algorithms with different
  * coefficients, which were fitted as math.c and math_f64.c say; see math.h. */
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math_primitives.h"
 
 /* Returns `f32` if x is f32, and `f64` if x is f64. */
 static double constant(V x, double f32, double f64) { return emit_bits(x) == 32 ? f32 : f64; }

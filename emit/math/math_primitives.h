@@ -1,6 +1,6 @@
 /* math_primitives.h - short functions that write instructions, for the files of transcendental functions (math*.c). */
-#ifndef EMIT_LLVM_MATH_PRIMITIVES_H
-#define EMIT_LLVM_MATH_PRIMITIVES_H
+#ifndef EMIT_MATH_MATH_PRIMITIVES_H
+#define EMIT_MATH_MATH_PRIMITIVES_H
 
 #include <math.h>
 

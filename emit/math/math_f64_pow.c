@@ -4,7 +4,7 @@
  * result.  So the logarithm is a double-double number (T. J. Dekker, "A floating-point technique for extending the
  * available precision", 1971).  The errors of products are computed by fused multiply-adds, which every target without
  * a C library has.  The coefficients were fitted as math_f64.c says. */
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math_primitives.h"
 
 /* The sum of two f64, of which `low` is at most half of the last place of `high`. */
 typedef struct double_double {

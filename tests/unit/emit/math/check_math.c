@@ -1,4 +1,4 @@
-/* check_math.c - measures the errors that emit/llvm/math.h states for f32, in comparison with libm in f64. */
+/* check_math.c - measures the errors that emit/math/math.h states for f32, in comparison with libm in f64. */
 #include <check.h>
 #include <math.h>
 #include <stdio.h>
@@ -30,7 +30,7 @@ typedef struct function {
   hlo_op op;
   double (*one)(double);
   double (*two)(double, double);
-  double fused, plain; /* errors in ULP, as emit/llvm/math.h states them */
+  double fused, plain; /* errors in ULP, as emit/math/math.h states them */
 } function;
 
 static const function functions[] = {

@@ -27,8 +27,8 @@
  *   tan        2.7      asin       2.3      asinh     2.0      erf       1.3
  *   pow        0.8      acos       1.3      acosh     2.4
  *   atan2      1.7      atan       1.8      atanh     2.2 */
-#ifndef EMIT_LLVM_MATH_H
-#define EMIT_LLVM_MATH_H
+#ifndef EMIT_MATH_MATH_H
+#define EMIT_MATH_MATH_H
 
 #include "emit/llvm/ir.h"
 #include "hlo/ir/ir.h"

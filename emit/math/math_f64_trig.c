@@ -1,5 +1,5 @@
 /* math_f64_trig.c - sine, cosine and tangent of f64; see math.h and math_f64.c. */
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math_primitives.h"
 
 /* The functions.  The numbers SINE and COSINE are how many quadrants must be added to an argument so that the sine of
  * the sum is the function's value. */

@@ -3,7 +3,7 @@
  *
  * The coefficients were fitted for this file by the Remez exchange algorithm for the minimal maximum of the relative
  * error, with 60 digits.  The algorithms are those of f32, so the comments in math.c apply here as well. */
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math_primitives.h"
 
 /* These convert whole numbers to i32; the second returns 0 for NaN.  Exponents and quadrants are i32, since few targets
  * have instructions to convert vectors between i64 and f64. */

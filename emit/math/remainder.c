@@ -1,6 +1,6 @@
 /* remainder.c - the remainder of floats, exactly as C's fmod returns it; see math.h. */
-#include "emit/llvm/math.h"
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math.h"
+#include "emit/math/math_primitives.h"
 
 /* Sets the integer m and returns the exponent e, at least 1, for which the positive finite number x is m 2^(e - 1075).
  */

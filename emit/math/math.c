@@ -3,11 +3,11 @@
  * The coefficients were fitted for this file by weighted least squares on Chebyshev nodes, reweighted towards the
  * minimal maximum of the relative error, with 40 digits.  They were rounded to f32 one by one from the lowest power
  * up. */
-#include "emit/llvm/math.h"
+#include "emit/math/math.h"
 
 #include <assert.h>
 
-#include "emit/llvm/math_primitives.h"
+#include "emit/math/math_primitives.h"
 
 static V to_int(W w, V x) { return LLVMBuildFPToSI(w->builder, x, emit_type_like(x, w->i32), ""); }
 static V to_float(W w, V i) { return LLVMBuildSIToFP(w->builder, i, emit_type_like(i, w->f32), ""); }

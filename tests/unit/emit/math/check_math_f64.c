@@ -1,4 +1,4 @@
-/* check_math_f64.c - measures the errors that emit/llvm/math.h states for f64, in comparison with libm in long double
+/* check_math_f64.c - measures the errors that emit/math/math.h states for f64, in comparison with libm in long double
  * where long double has more digits than f64. */
 #include <assert.h>
 #include <check.h>
@@ -25,7 +25,7 @@ static long double logistic(long double x) { return 1 / (1 + expl(-x)); }
 typedef struct function {
   hlo_op op;
   long double (*one)(long double), (*two)(long double, long double);
-  double ulps; /* the error in ULP, as emit/llvm/math.h states it */
+  double ulps; /* the error in ULP, as emit/math/math.h states it */
 } function;
 
 static const function functions[] = {
@@ -91,7 +91,7 @@ static double ulps(double got, long double want) {
 /* --- large arguments --- */
 
 /* The numbers are those f64 that are nearest to a multiple of pi/2 (the first two), the largest, and some just beyond
- * the limit of reduce_near (emit/llvm/math_f64_trig.c).  The results were computed with 2500 bits; they are written
+ * the limit of reduce_near (emit/math/math_f64_trig.c).  The results were computed with 2500 bits; they are written
  * here since those of C libraries are not exact for some of these numbers. */
 static const struct {
   double x;

@@ -30,6 +30,8 @@ typedef struct walk {
   const hlo_instr **seen;
 } walk;
 
+enum { NARROWEST = 4 }; /* the fewest lanes of vectors that are narrower than the target's */
+
 static bool is_leaf(const emit_element *e, hlo_value v) {
   if (hlo_literal(v) || hlo_rank(v) == 0) {
     return true;
@@ -183,11 +185,12 @@ static void origins(const hlo_instr *i, int *from) {
   }
 }
 
-/* Returns true if a loop may run across the boundary n between dimensions of i, as if i kept the order of elements: if
- * each vector begins at such a boundary and i changes positions so that the lanes stay near to each other. */
+/* Returns true if a loop should run across the boundary n between dimensions of i, as if i kept the order of elements:
+ * if each vector begins at such a boundary, i changes positions so that the lanes stay near to each other, and a loop
+ * that stops there would have no vectors. */
 static bool fits_in_vectors(const emit_element *e, const hlo_instr *i, dim n) {
   bool near = i->op == HLO_SLICE || i->op == HLO_CONCAT || i->op == HLO_BROADCAST || i->op == HLO_TRANSPOSE;
-  return near && dim_is_const(n) && n > 0 && n < e->wide && e->wide % n == 0;
+  return near && dim_is_const(n) && n > 0 && n < NARROWEST && e->wide % n == 0;
 }
 
 static void visit(walk *w, hlo_value v) {
@@ -406,7 +409,7 @@ int emit_choose_lanes(dim n, int lanes) {
   }
   int best = 1;
   int64_t steps = n;
-  for (int w = lanes; w >= 4 || (w == lanes && w > 1); w /= 2) {
+  for (int w = lanes; w >= NARROWEST || (w == lanes && w > 1); w /= 2) {
     int64_t s = n / w + n % w;
     if (s < steps) {
       steps = s;

@@ -1,8 +1,9 @@
 """The operators that ops.py measures: a row each, a model of one node with seeded inputs.
 
 row(name, operator, inputs, attributes) appends one.  An input is an array, which the run is given, const(array), which the model
-holds, expanded(array, dims), which an Expand of the model makes of what the run is given, or None for one that is left out.  Rows of one operator that is spelled in other ways, or in other types, share the
-function that builds them."""
+holds, expanded(array, dims), which an Expand of the model makes of what the run is given, or None for one that is left out.  The
+attribute `then` names an operator that is applied to the result, which a compiler computes in the same loop.  Rows of one operator
+that is spelled in other ways, or in other types, share the function that builds them."""
 import numpy as np
 import onnx
 from onnx import helper
@@ -25,6 +26,7 @@ class Row:
     def __init__(self, name, op, inputs, attributes):
         self.name, self.op, self.inputs, self.attributes = name, op, inputs, attributes
         self.n_outputs, self.opset = attributes.pop("outputs", 1), attributes.pop("opset", OPSET)
+        self.then = attributes.pop("then", None)
 
     def feeds(self):
         given = {f"x{k}": v.value if isinstance(v, Expanded) else v for k, v in enumerate(self.inputs)}
@@ -42,7 +44,11 @@ class Row:
                 held.append(onnx.numpy_helper.from_array(v.dims, f"x{k}_dims"))
                 nodes.append(helper.make_node("Expand", [names[k], f"x{k}_dims"], [f"x{k}_expanded"]))
                 names[k] = f"x{k}_expanded"
-        nodes.append(helper.make_node(self.op, names, results, **self.attributes))
+        node = helper.make_node(self.op, names, results, **self.attributes)
+        nodes.append(node)
+        if self.then:
+            node.output[0] = "before"
+            nodes.append(helper.make_node(self.then, ["before"], results[:1]))
         graph = helper.make_graph(nodes, "op", given, [onnx.ValueInfoProto(name=r) for r in results], held)
         onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", self.opset)], ir_version=10), path)
 
@@ -107,6 +113,8 @@ for mode in ("nearest", "linear", "cubic"):
     row(f"Resize {mode} 2x", "Resize", [small, None, const(np.array([1, 1, 2, 2], np.float32))], mode=mode)
 row("Resize nearest floor 2x", "Resize", [small, None, const(np.array([1, 1, 2, 2], np.float32))], mode="nearest",
     nearest_mode="floor", coordinate_transformation_mode="asymmetric")
+row("Resize nearest floor 2x, Relu", "Resize", [small, None, const(np.array([1, 1, 2, 2], np.float32))], mode="nearest",
+    coordinate_transformation_mode="asymmetric", nearest_mode="floor", then="Relu")
 row("Resize nearest 2x of u8", "Resize", [ints(0, 255, 1, 64, 40, 40, t=U8), None, const(np.array([1, 1, 2, 2], np.float32))],
     mode="nearest", nearest_mode="floor", coordinate_transformation_mode="asymmetric")
 row("Resize nearest to 57", "Resize", [small, None, None, i64(1, 64, 57, 57)], mode="nearest")
@@ -234,6 +242,7 @@ row("Expand", "Expand", [normal(64, 1, 1), i64(64, 56, 56)])
 row("Expand last", "Expand", [normal(512, 1), i64(512, 768)])
 row("Tile", "Tile", [normal(64, 96), i64(8, 8)])
 row("DepthToSpace", "DepthToSpace", [image], blocksize=2)
+row("DepthToSpace, Relu", "DepthToSpace", [image], blocksize=2, then="Relu")
 row("SpaceToDepth", "SpaceToDepth", [image], blocksize=2)
 row("Reshape", "Reshape", [image, i64(64, -1)])
 row("Identity", "Identity", [image])
@@ -284,6 +293,8 @@ row("LSTM both ways", "LSTM", [normal(50, 1, 64), const(normal(2, 256, 64) / 8),
 row("Conv 3x3 64", "Conv", [image, const(normal(64, 64, 3, 3) / 24)], pads=[1, 1, 1, 1])
 row("ConvTranspose 2x2/2", "ConvTranspose", [small, const(normal(64, 32, 2, 2) / 8)], strides=[2, 2])
 row("RotaryEmbedding", "RotaryEmbedding", [normal(1, 32, 128, 64), normal(1, 128, 32), normal(1, 128, 32)], opset=23)
+row("RotaryEmbedding by pairs", "RotaryEmbedding", [normal(1, 32, 128, 64), normal(1, 128, 32), normal(1, 128, 32)], opset=23,
+    interleaved=1)
 row("Col2Im 3x3", "Col2Im", [normal(1, 576, 3136), i64(56, 56), i64(3, 3)], pads=[1, 1, 1, 1])
 row("Col2Im 4x4/4", "Col2Im", [normal(1, 1024, 196), i64(56, 56), i64(4, 4)], strides=[4, 4])
 row("DFT 512", "DFT", [normal(16, 512, 1), None, const(np.int64(1))])

@@ -46,6 +46,31 @@ def chain(length, features):
     return t
 
 
+def sets_tree(depth, features, sizes=(1, 2, 9)):
+    """A tree whose splits test whether a feature is one of several whole numbers: comparisons that follow one another and lead to the
+    same node, as converters of LightGBM and XGBoost write categories.  Some such chains are broken by another comparison."""
+    t = Tree(0, 1)
+    t.modes, t.features, t.values, t.children = [], [], [], []
+
+    def add(mode, feature=0, value=0.0):
+        t.modes.append(mode), t.features.append(feature), t.values.append(float(value)), t.children.append((0, 0))
+        return len(t.modes) - 1
+
+    def grow(depth):
+        if depth == 0:
+            return add(LEAF)
+        feature, members = int(rng.integers(features)), rng.choice(np.arange(-5, 6), rng.choice(sizes), replace=False)
+        chain = [add("BRANCH_EQ", feature, m) for m in members]
+        if depth == 2:
+            chain.insert(1, add("BRANCH_LEQ", feature, -2))
+        last, on_true = grow(depth - 1), grow(depth - 1)
+        for k, at in enumerate(chain):
+            t.children[at] = (on_true, (chain + [last])[k + 1])
+        return chain[0]
+    grow(depth)
+    return t
+
+
 def nodes_of(trees, missing=False):
     """The attributes nodes_* of TreeEnsembleRegressor and TreeEnsembleClassifier."""
     each = [(t, k) for t, tree in enumerate(trees) for k in range(len(tree.modes))]
@@ -110,6 +135,7 @@ def write_regressors(w):
         regress(w, forest(2), targets, post_transform=transform)
     trees = [chain(1, 5)]
     regress(w, trees, votes=votes_of(trees, 1, weights=lambda n: rng.choice([0.125, 0.25, 0.75], n)), post_transform="PROBIT")
+    write_graphs(w)
     write_shapes(w)
     write_wide(w)
 
@@ -119,6 +145,26 @@ def write_without_votes(w, attributes):
     base = eighths(attributes["n_targets"]).astype(np.float32)
     w.add("TreeEnsembleRegressor", sets_of(), [F32], attributes | {"base_values": base.tolist()}, domain=MACHINE_LEARNING,
           expected=lambda x: [w.run("TreeEnsembleRegressor", [x], [F32], attributes, MACHINE_LEARNING)[0] + base])
+
+
+def write_graphs(w):
+    """Nodes with several parents, and leaves with several weights for one target."""
+    w.machine_learning_opset = 3
+    for dtype, missing in itertools.product((np.float32, np.float64), (False, True)):
+        x = [[np.round(rows(n, 3, dtype, missing))] for n in (1, 6, 40)]
+        regress(w, [sets_tree(4, 3) for _ in range(5)], 2, sets=x)
+    trees = [sets_tree(3, 3) for _ in range(4)]
+    classify(w, trees, votes_of(trees, 3, "class"), 3, sets=x)
+    diamond = Tree(0, 1)
+    diamond.modes, diamond.features, diamond.values = ["BRANCH_LEQ"] * 4 + [LEAF] * 3, [0, 1, 2, 3, 0, 0, 0], [0.0] * 7
+    diamond.children = [(1, 2), (3, 4), (5, 3), (5, 6)] + [(0, 0)] * 3
+    regress(w, [diamond, *forest(2)], 2)
+    for how, targets in itertools.product(("SUM", "AVERAGE", "MIN", "MAX"), (1, 3)):
+        trees = forest(3)
+        votes, more = votes_of(trees, targets), votes_of(trees, targets)
+        regress(w, trees, targets, votes={k: more[k] + v for k, v in votes.items()}, aggregate_function=how)
+    votes = votes_of(trees, 3, "class")
+    classify(w, trees, {k: v * 2 for k, v in votes.items()}, 3)
 
 
 def write_shapes(w):

@@ -21,10 +21,15 @@ typedef struct ml_tree_node {
 typedef struct ml_vote {
   int64_t node, target;
   double weight;
+  int64_t position; /* in the list of votes */
 } ml_vote;
 
-/* The trees of a model.  Each node that is no leaf has one parent or is a root, and the walk from a root to a leaf
- * takes at most `depth` steps. */
+/* What the targets get from the trees, for each row: the sums, or other aggregates, of the weights in the leaves that
+ * the row reaches. */
+typedef enum ml_aggregate { ML_AVERAGE, ML_SUM, ML_MIN, ML_MAX, ML_AGGREGATES } ml_aggregate;
+
+/* The trees of a model.  A node may have several parents, also in different trees, but no walk comes to a node twice,
+ * and the walk from a root to a leaf takes at most `depth` steps. */
 typedef struct ml_forest {
   int64_t n_nodes, n_trees, n_votes, n_targets, depth;
   ml_tree_node *nodes;
@@ -33,6 +38,8 @@ typedef struct ml_forest {
   bool wide;         /* whether an attribute gives numbers in f64 */
   bool all_positive; /* whether no weight is negative, those of inner nodes included */
   bool *used;        /* [n_targets]: whether there is a weight for the target, at a leaf or elsewhere */
+  ml_aggregate how;  /* what several weights of a leaf for one target count */
+  bool repeated;     /* whether there were such weights */
 } ml_forest;
 
 /* The names of the attributes that say what leaves vote for in TreeEnsembleRegressor and TreeEnsembleClassifier. */
@@ -40,9 +47,10 @@ typedef struct ml_vote_names {
   const char *trees, *nodes, *targets, *weights, *weights_tensor;
 } ml_vote_names;
 
-/* Reads the trees of TreeEnsembleRegressor and TreeEnsembleClassifier, which have n_targets targets or classes. */
+/* Reads the trees of TreeEnsembleRegressor and TreeEnsembleClassifier, which have n_targets targets or classes.  `how`
+ * is what several weights of a leaf for one target count. */
 STATUS_MUST_USE status ml_read_forest(const onnx_node *n, const ml_vote_names *names, int64_t n_targets,
-                                      ml_forest *out);
+                                      ml_aggregate how, ml_forest *out);
 /* Reads the trees of TreeEnsemble, whose numbers must be of the type. */
 STATUS_MUST_USE status ml_read_compact_forest(const onnx_node *n, dtype type, int64_t n_targets, ml_forest *out);
 
@@ -51,13 +59,11 @@ STATUS_MUST_USE status ml_read_compact_forest(const onnx_node *n, dtype type, in
  * tensor is f64. */
 STATUS_MUST_USE status ml_read_numbers(const onnx_node *n, const char *floats, const char *tensor,
                                        const double **values, int64_t *count, bool *wide);
-/* Returns an error unless the nodes are trees.  Replaces nodes of mode ML_MEMBER by nodes that search the members,
- * computes the depth, and sorts the votes.  `shared_leaves`: a leaf may have several parents, or none. */
-STATUS_MUST_USE status ml_finish_forest(const onnx_node *n, ml_forest *f, bool shared_leaves);
+/* Returns an error unless all walks from the roots end at leaves and come to all nodes.  Replaces nodes that test for
+ * members by nodes that search the members, computes the depth, and sorts the votes.  `lone_leaves`: no walk needs to
+ * come to a leaf. */
+STATUS_MUST_USE status ml_finish_forest(const onnx_node *n, ml_forest *f, bool lone_leaves);
 
-/* What the targets get from the trees, for each row: the sums, or other aggregates, of the weights in the leaves that
- * the row reaches. */
-typedef enum ml_aggregate { ML_AVERAGE, ML_SUM, ML_MIN, ML_MAX, ML_AGGREGATES } ml_aggregate;
 /* Sets *scores to the aggregates [N][n_targets] of rows[N][F], in the type of the rows.  *voted tells which targets got
  * a vote at all, pred[N][n_targets]; its def is NULL if that is so for all.  The aggregate of no vote is 0. */
 STATUS_MUST_USE status ml_aggregated(const onnx_node *n, const ml_forest *f, hlo_value rows, ml_aggregate how,

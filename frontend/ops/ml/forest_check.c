@@ -1,5 +1,5 @@
-/* forest_check.c - what the readers of trees share (forest.h): numbers from attributes, the check that nodes are trees,
- * and the search of members. */
+/* forest_check.c - what the readers of trees share (forest.h): numbers from attributes, the check that walks from the
+ * roots end, and the search of members. */
 #include <inttypes.h>
 #include <math.h>
 #include <stdlib.h>
@@ -42,43 +42,69 @@ enum { DEPTH_MAX = 1024, NODES_MAX = 1 << 28, TARGETS_MAX = 1 << 20 };
 typedef struct check {
   const onnx_node *n;
   ml_forest *f;
-  bool shared_leaves;
-  bool *taken;    /* for each node: whether it has a parent or is a root */
-  int64_t *order; /* the nodes that were found, each after its parents unless it is a leaf */
-  int64_t *depth; /* for each node: the largest number of steps from a root to it */
+  bool lone_leaves;
+  int64_t *parents; /* for each node: from how many nodes and roots a walk comes to it */
+  int64_t *order;   /* the nodes to which walks come, each after its parents */
+  int64_t *depth;   /* for each node: the largest number of steps from a root to it */
+  bool *merged;     /* for each node: whether it has become a member of a node before it */
   int64_t n_found;
 } check;
 
-static status take(check *c, int64_t node, const char *what) {
+/* Calls `next` for each child of a node. */
+static void for_children(check *c, int64_t node, void next(check *, int64_t)) {
   const ml_tree_node *x = &c->f->nodes[node];
-  if (c->taken[node] && c->shared_leaves && x->mode == ML_LEAF) {
-    return NULL;
+  if (x->mode != ML_LEAF) {
+    next(c, x->on_true);
+    next(c, x->on_false);
   }
-  CHECK_THAT(!c->taken[node], STATUS_INVALID_MODEL, "node %" PRId64 " is %s, but has a parent or is a root already",
-             node, what);
-  c->taken[node] = true;
-  c->order[c->n_found++] = node;
-  return NULL;
 }
 
-/* Finds the nodes from the roots on.  A node that is found twice has two parents, and one that is not found is a second
- * root of a tree or is in a cycle. */
+static void find(check *c, int64_t node) {
+  if (c->parents[node]++ == 0) {
+    c->order[c->n_found++] = node;
+  }
+}
+
+/* Puts a node into the order when it is met for the last time. */
+static void put_in_order(check *c, int64_t node) {
+  if (--c->parents[node] == 0) {
+    c->order[c->n_found++] = node;
+  }
+}
+
+/* Finds the nodes from the roots on.  A node may have several parents: the nodes that compare a feature with several
+ * numbers one after the other often lead to the same child.  A node that is not found is a second root of a tree or in
+ * a cycle. */
 static status find_nodes(check *c) {
   ml_forest *f = c->f;
   for (int64_t k = 0; k < f->n_trees; k++) {
-    TRY(take(c, f->roots[k], "a root"));
+    find(c, f->roots[k]);
   }
   for (int64_t k = 0; k < c->n_found; k++) {
-    const ml_tree_node *x = &f->nodes[c->order[k]];
-    if (x->mode != ML_LEAF) {
-      TRY(take(c, x->on_true, "a child"));
-      TRY(take(c, x->on_false, "a child"));
-    }
+    for_children(c, c->order[k], find);
   }
   for (int64_t k = 0; k < f->n_nodes; k++) {
-    CHECK_THAT(c->taken[k] || (c->shared_leaves && f->nodes[k].mode == ML_LEAF), STATUS_INVALID_MODEL,
+    CHECK_THAT(c->parents[k] || (c->lone_leaves && f->nodes[k].mode == ML_LEAF), STATUS_INVALID_MODEL,
                "no walk from a root leads to node %" PRId64, k);
   }
+  return NULL;
+}
+
+/* Sorts the nodes so that each comes after its parents, which is impossible only if some are in a cycle. */
+static status sort_nodes(check *c) {
+  int64_t n_all = c->n_found, *parents = ARENA_NEW_N(c->n->arena, int64_t, (size_t)c->f->n_nodes);
+  memcpy(parents, c->parents, (size_t)c->f->n_nodes * sizeof *parents);
+  c->n_found = 0;
+  for (int64_t k = 0; k < c->f->n_trees; k++) {
+    put_in_order(c, c->f->roots[k]);
+  }
+  for (int64_t k = 0; k < c->n_found; k++) {
+    for_children(c, c->order[k], put_in_order);
+  }
+  for (int64_t k = 0; k < c->f->n_nodes && c->n_found < n_all; k++) {
+    CHECK_THAT(!c->parents[k], STATUS_INVALID_MODEL, "node %" PRId64 " is in a cycle, or follows one", k);
+  }
+  c->parents = parents;
   return NULL;
 }
 
@@ -124,6 +150,47 @@ static int64_t search(ml_forest *f, int64_t at, const ml_tree_node *member, cons
   return 1 + (low > high ? low : high);
 }
 
+/* Returns whether the false child of a node continues its test: whether the feature is one of several numbers. */
+static bool continues(const check *c, const ml_tree_node *x, const ml_tree_node *head) {
+  const ml_tree_node *y = &c->f->nodes[x->on_false];
+  return y->mode == ML_EQ && !isnan(y->value) && y->feature == head->feature && y->on_true == head->on_true &&
+         c->parents[x->on_false] == 1;
+}
+
+/* Makes one node of mode ML_MEMBER of nodes of mode ML_EQ that follow one another and have the same true child: so
+ * converters write a set of categories for the operators that know no such mode. */
+static void merge_chain(check *c, int64_t at) {
+  ml_tree_node *head = &c->f->nodes[at];
+  int64_t count = 1;
+  for (const ml_tree_node *x = head; continues(c, x, head); x = &c->f->nodes[x->on_false]) {
+    count++;
+  }
+  if (count == 1) {
+    return;
+  }
+  double *members = ARENA_NEW_N(c->n->arena, double, (size_t)count);
+  members[0] = head->value;
+  for (int64_t k = 1; k < count; k++) {
+    const ml_tree_node *x = &c->f->nodes[head->on_false];
+    c->merged[head->on_false] = true;
+    members[k] = x->value;
+    head->missing_true = head->missing_true || x->missing_true;
+    head->on_false = x->on_false;
+  }
+  head->mode = ML_MEMBER;
+  head->members = members;
+  head->n_members = count;
+}
+
+static void merge_chains(check *c) {
+  for (int64_t k = 0; k < c->n_found; k++) {
+    const ml_tree_node *x = &c->f->nodes[c->order[k]];
+    if (x->mode == ML_EQ && !isnan(x->value) && !c->merged[c->order[k]]) {
+      merge_chain(c, c->order[k]);
+    }
+  }
+}
+
 /* Makes room for the nodes of all searches. */
 static status grow(const onnx_node *n, ml_forest *f) {
   int64_t most = f->n_nodes;
@@ -158,12 +225,14 @@ static status measure(check *c) {
   for (int64_t k = 0; k < c->n_found; k++) {
     int64_t at = c->order[k], depth = c->depth[at];
     ml_tree_node x = f->nodes[at];
+    if (c->merged[at]) {
+      continue;
+    }
     f->depth = depth > f->depth ? depth : f->depth;
     if (x.mode != ML_LEAF) {
       depth += x.mode == ML_MEMBER ? replace_member(c->n, f, at) : 1;
       const int64_t next[] = {x.on_true, x.on_false};
       for (int j = 0; j < 2; j++) {
-        f->depth = depth > f->depth ? depth : f->depth; /* of a shared leaf, which may have been found before */
         c->depth[next[j]] = depth > c->depth[next[j]] ? depth : c->depth[next[j]];
       }
     }
@@ -181,44 +250,71 @@ static int by_leaf(const void *a, const void *b) {
   return order ? order : (x->target > y->target) - (x->target < y->target);
 }
 
+static int by_leaf_and_position(const void *a, const void *b) {
+  const ml_vote *x = a, *y = b;
+  int order = by_leaf(a, b);
+  return order ? order : (x->position > y->position) - (x->position < y->position);
+}
+
+/* Returns what two weights of a leaf for one target count.  As in ONNX Runtime, the first one counts if there is only
+ * one target. */
+static double both_weights(const ml_forest *f, double x, double y) {
+  bool is_first = isnan(x) || (f->how == ML_MIN ? x <= y : x >= y);
+  return f->n_targets == 1 ? x : f->how == ML_SUM || f->how == ML_AVERAGE ? x + y : is_first ? x : y;
+}
+
+/* Makes one vote of those of a leaf for one target. */
+static void merge_votes(ml_forest *f) {
+  int64_t kept = 0;
+  for (int64_t k = 0; k < f->n_votes; k++) {
+    if (kept == 0 || by_leaf(&f->votes[kept - 1], &f->votes[k]) != 0) {
+      f->votes[kept++] = f->votes[k];
+    } else {
+      f->votes[kept - 1].weight = both_weights(f, f->votes[kept - 1].weight, f->votes[k].weight);
+      f->repeated = true;
+    }
+  }
+  f->n_votes = kept;
+}
+
 /* Notes what all weights have in common, drops those of nodes that are no leaves, which count for nothing, and sorts
  * the rest. */
-static status sort_votes(const onnx_node *n, ml_forest *f) {
+static status sort_votes(ml_forest *f) {
   int64_t kept = 0;
-  f->used = ARENA_NEW_N(n->arena, bool, (size_t)f->n_targets);
-  f->all_positive = true;
   for (int64_t k = 0; k < f->n_votes; k++) {
     ml_vote v = f->votes[k];
     CHECK_THAT(v.target >= 0 && v.target < f->n_targets, STATUS_INVALID_MODEL,
                "a weight is for target %" PRId64 "; there are %" PRId64, v.target, f->n_targets);
     f->used[v.target] = true;
     f->all_positive = f->all_positive && v.weight >= 0;
+    v.position = k;
     if (f->nodes[v.node].mode == ML_LEAF) {
       f->votes[kept++] = v;
     }
   }
   f->n_votes = kept;
-  qsort(f->votes, (size_t)kept, sizeof *f->votes, by_leaf);
-  for (int64_t k = 1; k < kept; k++) {
-    CHECK_THAT(by_leaf(&f->votes[k - 1], &f->votes[k]) != 0, STATUS_UNSUPPORTED,
-               "node %" PRId64 " has several weights for target %" PRId64 ", which is not supported", f->votes[k].node,
-               f->votes[k].target);
-  }
+  qsort(f->votes, (size_t)kept, sizeof *f->votes, by_leaf_and_position);
+  merge_votes(f);
   return NULL;
 }
 
-status ml_finish_forest(const onnx_node *n, ml_forest *f, bool shared_leaves) {
+status ml_finish_forest(const onnx_node *n, ml_forest *f, bool lone_leaves) {
   CHECK_THAT(f->n_trees, STATUS_INVALID_MODEL, "there are no trees");
   CHECK_THAT(f->n_targets <= TARGETS_MAX, STATUS_UNSUPPORTED, "%" PRId64 " targets are not supported; there may be %d",
              f->n_targets, TARGETS_MAX);
   size_t count = (size_t)f->n_nodes;
   check c = {.n = n,
              .f = f,
-             .shared_leaves = shared_leaves,
-             .taken = ARENA_NEW_N(n->arena, bool, count),
+             .lone_leaves = lone_leaves,
+             .parents = ARENA_NEW_N(n->arena, int64_t, count),
              .order = ARENA_NEW_N(n->arena, int64_t, count),
-             .depth = ARENA_NEW_N(n->arena, int64_t, count)};
-  TRY(sort_votes(n, f));
+             .depth = ARENA_NEW_N(n->arena, int64_t, count),
+             .merged = ARENA_NEW_N(n->arena, bool, count)};
+  f->used = ARENA_NEW_N(n->arena, bool, (size_t)f->n_targets);
+  f->all_positive = true;
+  TRY(sort_votes(f));
   TRY(find_nodes(&c));
+  TRY(sort_nodes(&c));
+  merge_chains(&c);
   return measure(&c);
 }

@@ -156,13 +156,16 @@ static status read_votes(const onnx_node *n, const ml_vote_names *names, const p
   return NULL;
 }
 
-status ml_read_forest(const onnx_node *n, const ml_vote_names *names, int64_t n_targets, ml_forest *out) {
+status ml_read_forest(const onnx_node *n, const ml_vote_names *names, int64_t n_targets, ml_aggregate how,
+                      ml_forest *out) {
   const int64_t *trees;
   size_t count;
   places p;
   TRY(onnx_attr_ints(n->proto, "nodes_treeids", &trees, &count));
-  *out = (ml_forest){
-      .n_nodes = (int64_t)count, .n_targets = n_targets, .nodes = ARENA_NEW_N(n->arena, ml_tree_node, count + 1)};
+  *out = (ml_forest){.n_nodes = (int64_t)count,
+                     .n_targets = n_targets,
+                     .how = how,
+                     .nodes = ARENA_NEW_N(n->arena, ml_tree_node, count + 1)};
   TRY(read_places(n, trees, out->n_nodes, &p));
   find_roots(n, &p, out);
   TRY(read_modes(n, out));
@@ -257,7 +260,7 @@ static void add_leaves(const onnx_node *n, ml_forest *f, int64_t n_splits, const
   f->votes = ARENA_NEW_N(n->arena, ml_vote, (size_t)f->n_votes + 1);
   for (int64_t k = 0; k < f->n_votes; k++) {
     f->nodes[n_splits + k].mode = ML_LEAF;
-    f->votes[k] = (ml_vote){n_splits + k, targets[k], literal_f64(weights, k)};
+    f->votes[k] = (ml_vote){.node = n_splits + k, .target = targets[k], .weight = literal_f64(weights, k)};
   }
 }
 

@@ -70,7 +70,7 @@ static void visit_tree(const voting *v, visit *w, int64_t tree) {
       continue;
     }
     const int64_t next[] = {x->on_true, x->on_false};
-    for (int k = 0; k < 2; k++) { /* the search of members and TreeEnsemble share nodes */
+    for (int k = 0; k < 2; k++) { /* a node may have several parents */
       if (w->seen_by[next[k]] != tree + 1) {
         w->seen_by[next[k]] = tree + 1;
         w->open[n_open++] = next[k];

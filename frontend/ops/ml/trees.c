@@ -43,7 +43,7 @@ status onnx_import_ml_tree_ensemble_regressor(onnx_node *n) {
   TRY(onnx_attr_int_in(n->proto, "n_targets", 1, 1, INT32_MAX, &targets));
   TRY(onnx_choose(n, "aggregate_function", "SUM", aggregates, ML_AGGREGATES, &how));
   TRY(ml_read_transform(n, &transform));
-  TRY(ml_read_forest(n, &names, targets, &f));
+  TRY(ml_read_forest(n, &names, targets, (ml_aggregate)how, &f));
   TRY(ml_read_numbers(n, "base_values", "base_values_as_tensor", &base, &n_base, &f.wide));
   CHECK_THAT(n_base == 0 || n_base == targets, STATUS_INVALID_MODEL,
              "base_values has %" PRId64 " numbers; there are %" PRId64 " targets", n_base, targets);
@@ -99,7 +99,7 @@ static status read_classifier(const onnx_node *n, classifier *c) {
   TRY(ml_read_labels(n, "classlabels_int64s", "classlabels_strings", &c->labels, &c->n_labels));
   CHECK_THAT(c->n_labels >= 2, STATUS_UNSUPPORTED, "a classifier of one class is not supported");
   CHECK_THAT(c->n_labels <= INT32_MAX, STATUS_UNSUPPORTED, "%" PRId64 " classes are not supported", c->n_labels);
-  TRY(ml_read_forest(n, &names, c->n_labels, &c->forest));
+  TRY(ml_read_forest(n, &names, c->n_labels, ML_SUM, &c->forest));
   return ml_read_numbers(n, "base_values", "base_values_as_tensor", &c->base, &c->n_base, &c->forest.wide);
 }
 
@@ -116,6 +116,9 @@ static status classify_by_sum(onnx_node *n, classifier *c, hlo_value rows) {
   CHECK_THAT(c->n_base == 0 || (first && c->n_base == 1), STATUS_UNSUPPORTED,
              "base_values has %" PRId64 " numbers, which is not supported where all class_ids are %d", c->n_base,
              first ? 0 : 1);
+  CHECK_THAT(!f->repeated, STATUS_UNSUPPORTED,
+             "a leaf has several weights for class %d, which is not supported where all class_ids are %d",
+             first ? 0 : 1, first ? 0 : 1);
   f->n_targets = 1;
   for (int64_t k = 0; k < f->n_votes; k++) {
     f->votes[k].target = 0;

@@ -6,11 +6,15 @@
  *   place = next[place] + (x[row][feature[place]] <= value[place])
  *
  * A leaf is its own next place, and its value is NaN, to which no number compares, so that a walk stays there.  Nodes
- * of other modes are brought to this form: `>=` is `<` with the children exchanged. */
+ * of other modes are brought to this form: `>=` is `<` with the children exchanged.
+ *
+ * Trees that grow leaf by leaf have very different depths, so the trees are sorted by theirs, and those that have ended
+ * are left out of further steps. */
 #include "frontend/ops/ml/forest_walk.h"
 
 #include <inttypes.h>
 #include <math.h>
+#include <stdlib.h>
 
 #include "frontend/import/symbolic.h"
 
@@ -162,7 +166,7 @@ static hlo_value take_step(hlo_builder *b, const tables *t, hlo_value place, hlo
 }
 
 /* Up to MOST_STEPS steps are written one after the other, and more are a loop, with STEPS_OF_LOOP in each iteration. */
-enum { MOST_STEPS = 16, STEPS_OF_LOOP = 4 };
+enum { MOST_STEPS = 32, STEPS_OF_LOOP = 4 };
 
 /* What the loop carries: the places, the rows, and whether any place has changed in the last step. */
 enum { PLACES, ROWS, GOING, CARRIED };
@@ -189,6 +193,103 @@ static status walk_in_loop(const onnx_node *n, const tables *t, hlo_value place,
   return NULL;
 }
 
+/* --- trees of different depths --- */
+
+/* A root and the steps from it to the deepest leaf. */
+typedef struct tree {
+  int64_t root, height;
+} tree;
+
+static int by_height(const void *a, const void *b) {
+  const tree *x = a, *y = b;
+  int order = (x->height < y->height) - (x->height > y->height);
+  return order ? order : (x->root > y->root) - (x->root < y->root);
+}
+
+/* Returns the steps from a place to the deepest leaf.  `known` has them, and 1 more, for places that were asked for. */
+static int64_t height_of(const ml_layout *l, int64_t place, int64_t *known) {
+  if (ml_node_at(l, place)->mode == ML_LEAF) {
+    return 0;
+  }
+  int64_t next = l->next[place];
+  if (!known[next]) { /* the depth of trees is limited, and so is that of the recursion */
+    int64_t x = height_of(l, next, known), y = height_of(l, next + 1, known);
+    known[next] = 2 + (x > y ? x : y);
+  }
+  return known[next] - 1;
+}
+
+/* The trees, the highest ones first, and of which the first ones are still walked. */
+typedef struct walk {
+  const onnx_node *n;
+  const tables *t;
+  tree *trees;
+  int64_t count, done; /* how many trees there are; how many steps are done */
+  hlo_value rows;
+} walk;
+
+static int64_t higher_than(const walk *w, int64_t steps) {
+  int64_t count = 0;
+  while (count < w->count && w->trees[count].height > steps) {
+    count++;
+  }
+  return count;
+}
+
+/* Takes steps with the trees `place` until the number of those that go on is a quarter less, or to the end. */
+static status walk_on(walk *w, hlo_value *place) {
+  int64_t going = higher_than(w, w->done);
+  if (w->done >= MOST_STEPS) {
+    w->done = w->trees[0].height;
+    return walk_in_loop(w->n, w->t, *place, w->rows, place);
+  }
+  do {
+    *place = take_step(w->n->b, w->t, *place, w->rows);
+    w->done++;
+  } while (w->done < MOST_STEPS && 4 * higher_than(w, w->done) > 3 * going);
+  return NULL;
+}
+
+/* Returns the columns [from, to) of the places. */
+static hlo_value columns(hlo_builder *b, hlo_value places, int64_t from, int64_t to) {
+  return hlo_slice_dim(b, places, 1, from, to);
+}
+
+/* Walks trees of different depths: those that are at leaves are left out of further steps. */
+static status walk_by_height(walk *w, hlo_value place, hlo_value *out) {
+  hlo_builder *b = w->n->b;
+  int64_t n_parts = 0, here = w->count;
+  hlo_value *parts = ARENA_NEW_N(w->n->arena, hlo_value, (size_t)w->count + 1);
+  for (int64_t going = higher_than(w, 0);; going = higher_than(w, w->done)) {
+    if (going < here) {
+      parts[n_parts++] = columns(b, place, going, here);
+      place = columns(b, place, 0, going);
+    }
+    if (going == 0) {
+      break;
+    }
+    here = going;
+    TRY(walk_on(w, &place));
+  }
+  for (int64_t k = 0; k < n_parts / 2; k++) {
+    hlo_value last = parts[n_parts - 1 - k];
+    parts[n_parts - 1 - k] = parts[k];
+    parts[k] = last;
+  }
+  *out = n_parts == 1 ? parts[0] : hlo_concatenate(b, (uint32_t)n_parts, parts, 1);
+  return NULL;
+}
+
+/* Returns column index[k] of x as column k; x has another order of columns only if the index says so. */
+static hlo_value reordered(const walk *w, hlo_value x, const int32_t *index) {
+  int64_t k = 0;
+  while (k < w->count && index[k] == k) {
+    k++;
+  }
+  literal l = literal_make(shape_make(DTYPE_S32, 1, &w->count), index);
+  return k == w->count ? x : hlo_take(w->n->b, x, hlo_constant(w->n->b, l), 1);
+}
+
 status ml_walk(const onnx_node *n, const ml_layout *l, int64_t n_roots, hlo_value rows, hlo_value *out) {
   hlo_builder *b = n->b;
   *out = rows;
@@ -202,13 +303,20 @@ status ml_walk(const onnx_node *n, const ml_layout *l, int64_t n_roots, hlo_valu
              SHAPE_STR(onnx_dims(n), onnx_in_shape(n, 0)));
   shape s = shape_make(DTYPE_S32, 2, (dim[]){given->dims[0], n_roots});
   TRY(shape_check(&s, "the places of the rows in the trees"));
-  hlo_value place = hlo_iota(b, s, 1);
-  if (l->forest->depth > MOST_STEPS) {
-    return walk_in_loop(n, &t, place, rows, out);
+  walk w = {.n = n, .t = &t, .count = n_roots, .trees = ARENA_NEW_N(n->arena, tree, (size_t)n_roots), .rows = rows};
+  int64_t *known = ARENA_NEW_N(n->arena, int64_t, (size_t)l->size);
+  for (int64_t k = 0; k < n_roots; k++) {
+    w.trees[k] = (tree){k, height_of(l, k, known)};
   }
-  for (int64_t k = 0; k < l->forest->depth; k++) {
-    place = take_step(b, &t, place, rows);
+  qsort(w.trees, (size_t)n_roots, sizeof *w.trees, by_height);
+  int32_t *root = ARENA_NEW_N(n->arena, int32_t, (size_t)n_roots);
+  int32_t *position = ARENA_NEW_N(n->arena, int32_t, (size_t)n_roots);
+  for (int64_t k = 0; k < n_roots; k++) {
+    root[k] = (int32_t)w.trees[k].root;
+    position[root[k]] = (int32_t)k;
   }
-  *out = place;
+  hlo_value place = reordered(&w, hlo_iota(b, s, 1), root);
+  TRY(walk_by_height(&w, place, out));
+  *out = reordered(&w, *out, position);
   return NULL;
 }

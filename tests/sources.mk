@@ -989,6 +989,7 @@ tests_files = \
 	tests/models/README \
 	tests/models/architecture.py \
 	tests/models/by_optimum.py \
+	tests/models/by_trees.py \
 	tests/models/chaotic \
 	tests/models/compare.py \
 	tests/models/diffusion.py \

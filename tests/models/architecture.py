@@ -87,6 +87,8 @@ def catalogue():
         importlib.import_module(module)
     if importlib.util.find_spec("optimum"):
         importlib.import_module("by_optimum")
+    if importlib.util.find_spec("onnxmltools"):
+        importlib.import_module("by_trees")
     return ARCHITECTURES
 
 

@@ -1,10 +1,10 @@
 """compare.py: compares onnx-xla with a peer, ONNX Runtime without its optimiser, on one model and one set of inputs.
 
-How much two correct implementations differ depends on the model: it may divide by a small number, take a softmax of large
-scores, or rank candidates of nearly equal scores.  So the peer is run four times: as it is, with its optimiser, and twice
-with inputs that are changed by 2^-20 of each value.  The largest difference between the first run and the others is called
-the doubt of an output.  The run with the optimiser does not count if it alone differs by more than CHAOS, since the
-optimiser then computes something else.
+How much two correct implementations differ depends on the model: it may divide by a small number, take a softmax of
+large scores, or rank candidates of nearly equal scores. So the peer is run four times: as it is, with its optimiser,
+and twice with inputs that are changed by 2^-20 of each value that is no whole number. The largest difference between
+the first run and the others is called the doubt of an output. The run with the optimiser does not count if it alone
+differs by more than CHAOS, since the optimiser then computes something else.
 
 All differences are divided by the output's largest magnitude.  TOLERANCE + 4 doubts is allowed.  TOLERANCE: the sums of a
 float32 network of depth 100 are right to about a thousand roundings of 2^-24.  Four doubts, since the doubt is estimated
@@ -37,9 +37,10 @@ def session(path, optimise):
 
 
 def nudged(inputs, seed):
+    """Returns the inputs with small changes.  Whole numbers stay, since they may be categories or masks."""
     rng = np.random.default_rng(seed)
     return {
-        name: np.asarray(v * (1 + 2.0**-20 * rng.choice([-1, 1], v.shape)), v.dtype)
+        name: np.asarray(np.where(v == np.round(v), v, v * (1 + 2.0**-20 * rng.choice([-1, 1], v.shape))), v.dtype)
         if v.dtype.kind == "f"
         else v
         for name, v in inputs.items()

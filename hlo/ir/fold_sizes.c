@@ -237,7 +237,7 @@ static bool constant_fraction(dim_table *t, double x, fraction *out) {
   return out->over != DIM_OVERFLOW;
 }
 
-static bool combine(hlo_op op, dim_table *t, const fraction *a, const fraction *b, fraction *out) {
+static bool combine(hlo_op op, dtype type, dim_table *t, const fraction *a, const fraction *b, fraction *out) {
   dim left = dim_signed_mul(t, a->over, b->under), right = dim_signed_mul(t, b->over, a->under);
   int64_t divisor;
   *out = (fraction){DIM_OVERFLOW, a->under * b->under, false};
@@ -245,8 +245,8 @@ static bool combine(hlo_op op, dim_table *t, const fraction *a, const fraction *
     case HLO_ADD: out->over = dim_signed_add(t, left, right); break;
     case HLO_SUB: out->over = dim_signed_sub(t, left, right); break;
     case HLO_MUL: out->over = dim_signed_mul(t, a->over, b->over); break;
-    case HLO_MAX: *out = choose(t, left, right, true) == left ? *a : *b; break;
-    case HLO_MIN: *out = choose(t, left, right, false) == left ? *a : *b; break;
+    case HLO_MAX: *out = choose(t, left, right, true) == left ? *a : *b; return true; /* nothing is rounded */
+    case HLO_MIN: *out = choose(t, left, right, false) == left ? *a : *b; return true;
     case HLO_DIV:
       if (dim_signed_value(t, b->over, &divisor) && divisor > 0 && divisor < INT32_MAX && b->under == 1) {
         *out = (fraction){a->over, a->under * divisor, (divisor & (divisor - 1)) != 0};
@@ -254,7 +254,7 @@ static bool combine(hlo_op op, dim_table *t, const fraction *a, const fraction *
       break;
     default: break;
   }
-  return true;
+  return is_exact(t, out->over, type);
 }
 
 /* Reads element k of v, an array of floats whose shape is static and that are computed from sizes, within `depth`
@@ -293,7 +293,7 @@ static bool read_fraction(dim_table *t, hlo_value v, int64_t k, int depth, fract
       return false;
     }
   }
-  return combine(i->op, t, &x[0], &x[1], out) && is_exact(t, out->over, type);
+  return combine(i->op, type, t, &x[0], &x[1], out);
 }
 
 /* Folds the floor, the ceiling or the conversion to integers of floats that are computed from sizes. */
@@ -310,10 +310,12 @@ static int fold_fractions(const hlo_instr *i, dim_table *t, dim *out) {
   int n = (int)shape_elements(s);
   for (int k = 0; k < n; k++) {
     fraction x;
-    if (!read_fraction(t, i->operands[0], k, DEPTH, &x) || !dim_at_most(t, 0, x.over)) {
+    if (!read_fraction(t, i->operands[0], k, DEPTH, &x) || (x.under > 1 && !dim_at_most(t, 0, x.over))) {
       return -1;
     }
-    dim d = i->op == HLO_CEIL ? dim_ceildiv(t, x.over, x.under) : dim_floordiv(t, x.over, x.under);
+    dim d = x.under == 1        ? x.over
+            : i->op == HLO_CEIL ? dim_ceildiv(t, x.over, x.under)
+                                : dim_floordiv(t, x.over, x.under);
     out[k] = converts ? convert(t, d, to) : d;
     if (out[k] == DIM_OVERFLOW) {
       return -1;
@@ -324,61 +326,114 @@ static int fold_fractions(const hlo_instr *i, dim_table *t, dim *out) {
 
 /* --- tables of sizes --- */
 
-/* Sets position[] to the place in the operand of i, which moves elements, of the element at position[] of the result.
- * Returns false if i is no such instruction. */
-static bool move_back(const hlo_instr *i, int64_t *position) {
+/* Sets position[] to the place in the operand of i, a transpose, slice or reverse, of the element at position[] of the
+ * result. */
+static void move_back(const hlo_instr *i, int64_t *position) {
   const shape *from = hlo_shape(i->operands[0]);
   int64_t at[SHAPE_MAX_RANK];
   memcpy(at, position, sizeof at);
   for (int d = 0; d < from->rank; d++) {
-    switch (i->op) {
-      case HLO_TRANSPOSE: position[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]] = at[d]; break;
-      case HLO_SLICE: position[d] = hlo_ints(i, HLO_ATTR_STARTS)[d] + at[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d]; break;
-      case HLO_REVERSE: break;
-      default: return false;
+    if (i->op == HLO_TRANSPOSE) {
+      position[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]] = at[d];
+    } else if (i->op == HLO_SLICE) {
+      position[d] = hlo_ints(i, HLO_ATTR_STARTS)[d] + at[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d];
     }
   }
   for (uint32_t k = 0; i->op == HLO_REVERSE && k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
     int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
     position[d] = from->dims[d] - 1 - at[d];
   }
-  return true;
 }
 
-/* Returns element k, in row-major order, of a table of sizes that was reshaped, transposed, reversed or cut within
- * `depth` operations, or DIM_OVERFLOW. */
+/* Sets position[] to the place of an element of the concatenation i in one of its operands, and returns that. */
+static hlo_value part_with(const hlo_instr *i, int64_t *position) {
+  int64_t axis = hlo_int(i, HLO_ATTR_DIMENSION);
+  uint32_t k = 0;
+  while (position[axis] >= hlo_shape(i->operands[k])->dims[axis]) {
+    position[axis] -= hlo_shape(i->operands[k++])->dims[axis];
+  }
+  return i->operands[k];
+}
+
+/* Sets position[] to the place of an element of the array i, which is padded, in the array that is inside, and returns
+ * that array, or the padding, a scalar. */
+static hlo_value inside_of(const hlo_instr *i, int64_t *position) {
+  for (int d = 0; d < i->shapes[0].rank; d++) {
+    int64_t distance = hlo_ints(i, HLO_ATTR_INTERIOR)[d] + 1, from_first = position[d] - hlo_ints(i, HLO_ATTR_LOW)[d];
+    position[d] = from_first / distance;
+    if (from_first < 0 || from_first % distance || position[d] >= hlo_shape(i->operands[0])->dims[d]) {
+      memset(position, 0, SHAPE_MAX_RANK * sizeof *position);
+      return i->operands[1];
+    }
+  }
+  return i->operands[0];
+}
+
+static bool is_static(const hlo_instr *i) {
+  bool all = shape_is_static(&i->shapes[0]);
+  for (uint32_t k = 0; all && k < i->n_operands; k++) {
+    all = shape_is_static(hlo_shape(i->operands[k]));
+  }
+  return all;
+}
+
+static bool moves(hlo_op op) {
+  return op == HLO_TRANSPOSE || op == HLO_SLICE || op == HLO_REVERSE || op == HLO_CONCAT || op == HLO_PAD;
+}
+
+/* Returns the value from which the instruction i, which moves or converts elements, takes element *k of its result, in
+ * row-major order, and sets *k to the element's number there.  If i is no such instruction, the def is NULL. */
+static hlo_value source_of(const hlo_instr *i, int64_t *k) {
+  int64_t position[SHAPE_MAX_RANK] = {0}, strides[SHAPE_MAX_RANK];
+  hlo_value from = i->operands[0];
+  if (i->op == HLO_RESHAPE || i->op == HLO_CONVERT) {
+    return from;
+  }
+  if (!moves(i->op)) {
+    return (hlo_value){0};
+  }
+  shape_strides(&i->shapes[0], strides);
+  for (int64_t d = 0, rest = *k; d < i->shapes[0].rank; rest %= strides[d], d++) {
+    position[d] = rest / strides[d];
+  }
+  if (i->op == HLO_CONCAT) {
+    from = part_with(i, position);
+  } else if (i->op == HLO_PAD) {
+    from = inside_of(i, position);
+  } else {
+    move_back(i, position);
+  }
+  shape_strides(hlo_shape(from), strides);
+  *k = 0;
+  for (int d = 0; d < hlo_rank(from); d++) {
+    *k += position[d] * strides[d];
+  }
+  return from;
+}
+
+/* Returns element k, in row-major order, of a table of sizes, which was made from lists and constants and reshaped,
+ * transposed, reversed, cut or converted within `depth` operations, or DIM_OVERFLOW. */
 static dim moved_element(hlo_value v, int64_t k, int depth) {
   dim elements[HLO_MAX_SIZES];
   const hlo_instr *i = v.def;
+  dim_table *t = table_of(v);
   int n = hlo_sizes_of(v, elements);
   if (n >= 0) {
     return k < n ? elements[k] : DIM_OVERFLOW;
   }
-  if (depth == 0 || i->n_operands != 1 || !shape_is_static(&i->shapes[0]) ||
-      !shape_is_static(hlo_shape(i->operands[0]))) {
+  if (!dtype_is_int(hlo_type(v))) {
     return DIM_OVERFLOW;
   }
-  if (i->op != HLO_RESHAPE) {
-    int64_t position[SHAPE_MAX_RANK] = {0}, strides[SHAPE_MAX_RANK];
-    const shape *from = hlo_shape(i->operands[0]);
-    shape_strides(&i->shapes[0], strides);
-    for (int64_t d = 0, rest = k; d < i->shapes[0].rank; rest %= strides[d], d++) {
-      position[d] = rest / strides[d];
-    }
-    if (!move_back(i, position)) {
-      return DIM_OVERFLOW;
-    }
-    shape_strides(from, strides);
-    k = 0;
-    for (int d = 0; d < from->rank; d++) {
-      k += position[d] * strides[d];
-    }
+  if (hlo_literal(v)) {
+    return dim_signed_const(t, literal_i64(hlo_literal(v), k));
   }
-  return moved_element(i->operands[0], k, depth - 1);
+  hlo_value from = depth > 0 && i->n_operands > 0 && is_static(i) ? source_of(i, &k) : (hlo_value){0};
+  dim d = from.def ? moved_element(from, k, depth - 1) : DIM_OVERFLOW;
+  return d != DIM_OVERFLOW && i->op == HLO_CONVERT ? convert(t, d, hlo_type(v)) : d;
 }
 
-/* Folds the reshape of a table of sizes to a list.  Exporters of PyTorch write the amounts of Pad so: in pairs, which
- * they reverse and transpose. */
+/* Folds the reshape of a table of sizes to a list.  Exporters write the amounts of Pad so: PyTorch's in pairs, which
+ * they reverse and transpose; TensorFlow's as rows of two, which are joined, converted and transposed. */
 static int fold_table(const hlo_instr *i, dim *out) {
   enum { DEPTH = 8 };
   const shape *s = i->shapes;
@@ -449,6 +504,21 @@ static int fold_extreme_of_uniform(const hlo_instr *i, dim_table *t, dim *out) {
   return out[0] != DIM_OVERFLOW && dim_at_most(t, 1, shape_dim_product(t, s, 0, s->rank)) ? 1 : -1;
 }
 
+/* Sets elements[] to those of a constant list of integral floats that a comparison reads beside sizes, and returns
+ * their number, or -1. */
+static int integral_floats(const hlo_instr *i, hlo_value v, dim *elements) {
+  const literal *l = hlo_literal(v);
+  int64_t n = l && i->op == HLO_COMPARE && dtype_is_float(hlo_type(v)) ? shape_elements(&l->shape) : -1;
+  for (int64_t k = 0; k < n; k++) {
+    double x = literal_f64(l, k);
+    if (fabs(x) >= 0x1p53 || x != trunc(x)) { /* or NaN */
+      return -1;
+    }
+    elements[k] = dim_signed_const(table_of(v), (int64_t)x);
+  }
+  return (int)n;
+}
+
 /* Returns true if i has one result, which is a short list, and an operand that is an instruction `sizes` (a list of
  * expressions of symbols). */
 static bool may_fold(const hlo_instr *i) {
@@ -472,6 +542,7 @@ int hlo_fold_sizes(const hlo_instr *i, dim elements[HLO_MAX_SIZES]) {
   known *operands = ARENA_NEW_N(i->parent->module->arena, known, i->n_operands);
   for (uint32_t k = 0; k < i->n_operands; k++) {
     operands[k].n = hlo_sizes_of(i->operands[k], operands[k].elements);
+    operands[k].n = operands[k].n < 0 ? integral_floats(i, i->operands[k], operands[k].elements) : operands[k].n;
     if (operands[k].n < 0) {
       return -1;
     }

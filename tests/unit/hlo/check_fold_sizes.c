@@ -108,6 +108,32 @@ START_TEST(constants_and_guards) {
 }
 END_TEST
 
+/* Comparisons of sizes as floats, as TensorFlow writes them. */
+START_TEST(compared_floats) {
+  hlo_value x = hlo_convert(&b, sizes("n,m"), DTYPE_F32);
+  expect(hlo_compare(&b, HLO_GT, x, hlo_like(&b, x, 2)), "1,0");
+  expect(hlo_compare(&b, HLO_LE, hlo_like(&b, x, 6), x), "1,0");
+  ck_assert_int_eq(hlo_compare(&b, HLO_LT, x, hlo_like(&b, x, 6.5)).def->op, HLO_COMPARE);
+}
+END_TEST
+
+/* Tables of sizes as TensorFlow's Pad and SpaceToBatchND have them: rows are joined and padded, the table is converted
+ * and transposed, and becomes a list. */
+START_TEST(tables) {
+  hlo_value zeros =
+      hlo_constant(&b, hlo_sizes_literal(memory, shape_make(DTYPE_S32, 2, (dim[]){1, 2}), (int64_t[]){7, 8}));
+  hlo_value row = hlo_reshape(&b, sizes_of(DTYPE_S32, "0,n"), 2, (dim[]){1, 2});
+  hlo_value table_of_rows = hlo_convert(&b, hlo_concatenate(&b, 2, (hlo_value[]){zeros, row}, 0), DTYPE_S64);
+  hlo_value columns = hlo_transpose(&b, table_of_rows, (int64_t[]){1, 0});
+  expect(hlo_reshape(&b, columns, 1, (dim[]){4}), "7,0,8,n");
+  hlo_value one = hlo_scalar(&b, DTYPE_S32, 1);
+  hlo_value padded = hlo_pad(&b, row, one, (int64_t[]){1, 0}, (int64_t[]){0, -1}, (int64_t[]){0, 1});
+  expect(hlo_reshape(&b, padded, 1, (dim[]){4}), "1,1,0,1");
+  hlo_value sum = hlo_binary(&b, HLO_ADD, row, row);
+  ck_assert_int_eq(hlo_reshape(&b, sum, 1, (dim[]){2}).def->op, HLO_RESHAPE);
+}
+END_TEST
+
 START_TEST(conversions) {
   expect(hlo_convert(&b, sizes("n,-4"), DTYPE_S32), "n,-4");
   expect(hlo_convert(&b, sizes_of(DTYPE_S32, "n"), DTYPE_S64), "n");
@@ -138,6 +164,11 @@ START_TEST(fractions) {
   expect(hlo_convert(&b, scaled, DTYPE_S64), "n+(n+1)/2,m+m/2+14");
   expect(hlo_convert(&b, hlo_binary(&b, HLO_MAX, n, hlo_like(&b, n, -1e9)), DTYPE_S32), "n,m+9");
   expect(hlo_convert(&b, hlo_binary(&b, HLO_MIN, n, hlo_like(&b, n, 2.5)), DTYPE_S32), "2,2");
+  /* TensorFlow limits ends of slices so: a large limit is exact as it is, and so are negative sizes */
+  hlo_value ends = hlo_constant(
+      &b, hlo_sizes_literal(memory, shape_make(DTYPE_F32, 1, (dim[]){2}), (int64_t[]){-1000000000, 1000000000}));
+  expect(hlo_convert(&b, hlo_binary(&b, HLO_MAX, hlo_convert(&b, sizes("-n,m"), DTYPE_F32), ends), DTYPE_S32),
+         "-n,1000000000");
   hlo_value sign = hlo_unary(&b, HLO_SIGN, scaled), most = hlo_unary(&b, HLO_ABS, scaled);
   expect(hlo_convert(&b, hlo_binary(&b, HLO_MUL, hlo_unary(&b, HLO_FLOOR, most), sign), DTYPE_S64),
          "n+(n+1)/2,m+m/2+14");
@@ -184,6 +215,8 @@ int main(void) {
   tcase_add_test(all, arithmetic);
   tcase_add_test(all, movement);
   tcase_add_test(all, constants_and_guards);
+  tcase_add_test(all, compared_floats);
+  tcase_add_test(all, tables);
   tcase_add_test(all, conversions);
   tcase_add_test(all, narrow_integers_wrap);
   tcase_add_test(all, fractions);

@@ -25,6 +25,7 @@ hlo_sources = \
 	hlo/ir/builder.c \
 	hlo/ir/composite_recurrence.c \
 	hlo/ir/composites.c \
+	hlo/ir/element.c \
 	hlo/ir/flatten_calls.c \
 	hlo/ir/fold_sizes.c \
 	hlo/ir/ir.c \
@@ -102,6 +103,7 @@ hlo_files = \
 	hlo/ir/builder.h \
 	hlo/ir/composites.def \
 	hlo/ir/composites.h \
+	hlo/ir/element.h \
 	hlo/ir/flatten_calls.h \
 	hlo/ir/fold_sizes.h \
 	hlo/ir/ir.h \

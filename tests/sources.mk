@@ -121,6 +121,7 @@ check_programs = \
 	tests/unit/hlo/check_affine \
 	tests/unit/hlo/check_attention \
 	tests/unit/hlo/check_bind \
+	tests/unit/hlo/check_element \
 	tests/unit/hlo/check_fold_sizes \
 	tests/unit/hlo/check_gradient \
 	tests/unit/hlo/check_hlo_text \
@@ -1319,6 +1320,8 @@ tests_unit_hlo_check_attention_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_attention_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_bind_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_bind_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
+tests_unit_hlo_check_element_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
+tests_unit_hlo_check_element_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_fold_sizes_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)
 tests_unit_hlo_check_fold_sizes_LDADD = $(LIBS_OF_HLO) $(CHECK_LDFLAGS) $(CHECK_LIBS)
 tests_unit_hlo_check_gradient_CPPFLAGS = $(FLAGS_OF_TESTS) $(CHECK_CPPFLAGS)

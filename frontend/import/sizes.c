@@ -185,6 +185,8 @@ static bool list_axes(const onnx_node *n, int rank, bool *is_axis) {
   return fine;
 }
 
+/* The rule of Squeeze.  A dynamic dimension that it removes has room for one element; the importer checks that there is
+ * one. */
 bool onnx_sizes_squeeze(const onnx_node *n, onnx_sizes *out) {
   bool gone[SHAPE_MAX_RANK] = {false};
   int rank = hlo_rank(n->in[0]), at = 0;
@@ -193,7 +195,7 @@ bool onnx_sizes_squeeze(const onnx_node *n, onnx_sizes *out) {
   }
   for (int d = 0; d < rank; d++) {
     hlo_value size = size_of(n, 0, d);
-    if (gone[d] && size.def) {
+    if (gone[d] && size.def && hlo_shape(n->in[0])->dims[d] != 1) {
       return false;
     }
     if (!gone[d]) {

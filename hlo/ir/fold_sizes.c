@@ -5,6 +5,7 @@
 #include <string.h>
 
 #include "base/dim/guard.h"
+#include "hlo/ir/element.h"
 
 static dim_table *table_of(hlo_value v) { return v.def->parent->module->dims; }
 
@@ -326,91 +327,6 @@ static int fold_fractions(const hlo_instr *i, dim_table *t, dim *out) {
 
 /* --- tables of sizes --- */
 
-/* Sets position[] to the place in the operand of i, a transpose, slice or reverse, of the element at position[] of the
- * result. */
-static void move_back(const hlo_instr *i, int64_t *position) {
-  const shape *from = hlo_shape(i->operands[0]);
-  int64_t at[SHAPE_MAX_RANK];
-  memcpy(at, position, sizeof at);
-  for (int d = 0; d < from->rank; d++) {
-    if (i->op == HLO_TRANSPOSE) {
-      position[hlo_ints(i, HLO_ATTR_PERMUTATION)[d]] = at[d];
-    } else if (i->op == HLO_SLICE) {
-      position[d] = hlo_ints(i, HLO_ATTR_STARTS)[d] + at[d] * hlo_ints(i, HLO_ATTR_STRIDES)[d];
-    }
-  }
-  for (uint32_t k = 0; i->op == HLO_REVERSE && k < hlo_n_ints(i, HLO_ATTR_DIMENSIONS); k++) {
-    int64_t d = hlo_ints(i, HLO_ATTR_DIMENSIONS)[k];
-    position[d] = from->dims[d] - 1 - at[d];
-  }
-}
-
-/* Sets position[] to the place of an element of the concatenation i in one of its operands, and returns that. */
-static hlo_value part_with(const hlo_instr *i, int64_t *position) {
-  int64_t axis = hlo_int(i, HLO_ATTR_DIMENSION);
-  uint32_t k = 0;
-  while (position[axis] >= hlo_shape(i->operands[k])->dims[axis]) {
-    position[axis] -= hlo_shape(i->operands[k++])->dims[axis];
-  }
-  return i->operands[k];
-}
-
-/* Sets position[] to the place of an element of the array i, which is padded, in the array that is inside, and returns
- * that array, or the padding, a scalar. */
-static hlo_value inside_of(const hlo_instr *i, int64_t *position) {
-  for (int d = 0; d < i->shapes[0].rank; d++) {
-    int64_t distance = hlo_ints(i, HLO_ATTR_INTERIOR)[d] + 1, from_first = position[d] - hlo_ints(i, HLO_ATTR_LOW)[d];
-    position[d] = from_first / distance;
-    if (from_first < 0 || from_first % distance || position[d] >= hlo_shape(i->operands[0])->dims[d]) {
-      memset(position, 0, SHAPE_MAX_RANK * sizeof *position);
-      return i->operands[1];
-    }
-  }
-  return i->operands[0];
-}
-
-static bool is_static(const hlo_instr *i) {
-  bool all = shape_is_static(&i->shapes[0]);
-  for (uint32_t k = 0; all && k < i->n_operands; k++) {
-    all = shape_is_static(hlo_shape(i->operands[k]));
-  }
-  return all;
-}
-
-static bool moves(hlo_op op) {
-  return op == HLO_TRANSPOSE || op == HLO_SLICE || op == HLO_REVERSE || op == HLO_CONCAT || op == HLO_PAD;
-}
-
-/* Returns the value from which the instruction i, which moves or converts elements, takes element *k of its result, in
- * row-major order, and sets *k to the element's number there.  If i is no such instruction, the def is NULL. */
-static hlo_value source_of(const hlo_instr *i, int64_t *k) {
-  int64_t position[SHAPE_MAX_RANK] = {0}, strides[SHAPE_MAX_RANK];
-  hlo_value from = i->operands[0];
-  if (i->op == HLO_RESHAPE || i->op == HLO_CONVERT) {
-    return from;
-  }
-  if (!moves(i->op)) {
-    return (hlo_value){0};
-  }
-  shape_strides(&i->shapes[0], strides);
-  for (int64_t d = 0, rest = *k; d < i->shapes[0].rank; rest %= strides[d], d++) {
-    position[d] = rest / strides[d];
-  }
-  if (i->op == HLO_CONCAT) {
-    from = part_with(i, position);
-  } else if (i->op == HLO_PAD) {
-    from = inside_of(i, position);
-  } else {
-    move_back(i, position);
-  }
-  shape_strides(hlo_shape(from), strides);
-  *k = 0;
-  for (int d = 0; d < hlo_rank(from); d++) {
-    *k += position[d] * strides[d];
-  }
-  return from;
-}
-
 /* Returns element k, in row-major order, of a table of sizes, which was made from lists and constants and reshaped,
  * transposed, reversed, cut or converted within `depth` operations, or DIM_OVERFLOW. */
 static dim moved_element(hlo_value v, int64_t k, int depth) {
@@ -427,7 +343,7 @@ static dim moved_element(hlo_value v, int64_t k, int depth) {
   if (hlo_literal(v)) {
     return dim_signed_const(t, literal_i64(hlo_literal(v), k));
   }
-  hlo_value from = depth > 0 && i->n_operands > 0 && is_static(i) ? source_of(i, &k) : (hlo_value){0};
+  hlo_value from = depth > 0 ? hlo_element_source(i, &k) : (hlo_value){0};
   dim d = from.def ? moved_element(from, k, depth - 1) : DIM_OVERFLOW;
   return d != DIM_OVERFLOW && i->op == HLO_CONVERT ? convert(t, d, hlo_type(v)) : d;
 }

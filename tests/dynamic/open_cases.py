@@ -57,6 +57,17 @@ def make_rules(case):
          matrix, [(k, F, [None, 5]) for k in "abcd"] + [("e", F, [1, None, 5]), ("f", F, [None, 5])], xs,
          inits=i0 + [("zero", np.float32(0)), ("one", np.float32(1)), ("yes", np.array([[True]])), ("cube", np.ones((1, 1, 1), np.float32)),
                      ("row", np.arange(5, dtype=np.float32))])
+    # x[p] as TensorFlow's exporter writes it, without and with the Squeeze; a place outside gives no row
+    big = [("big", ints(10**9)), ("axis", ints(0)), ("one", ints(1))]
+    place = [N("Slice", ["x", "p", "big", "axis", "big"], ["row"]), N("Relu", ["row"], ["y"]), N("Shape", ["row"], ["n"]),
+             N("MatMul", ["row", "w"], ["z"])]
+    case("row_at_a_place", place, matrix + [("p", I, [1])], [("y", F, [None, 5]), ("n", I, [2]), ("z", F, [None, 2])],
+         [[x(4, 5), ints(p)] for p in (0, 3, 4, -1, -4, -9, 100)], inits=big + [("w", x(5, 2))])
+    largest = [N("Flatten", ["x"], ["f"], axis=0), N("ArgMax", ["f"], ["at"], axis=1, keepdims=0), N("Div", ["at", "five"], ["p"]),
+               N("Concat", ["p", "axis"], ["starts"], axis=0), N("Cast", ["starts"], ["fs"], to=F), N("Max", ["fs", "most"], ["fe"]),
+               N("Cast", ["fe"], ["ends"], to=I), N("Slice", ["x", "starts", "ends", "both", "steps"], ["row"]), N("Squeeze", ["row", "axis"], ["y"])]
+    case("row_of_the_largest", largest, matrix, [("y", F, [5])], [[x(4, 5)] for _ in range(4)],
+         inits=big + [("five", ints(5)), ("most", np.full(2, 1e9, np.float32)), ("both", ints(0, 1)), ("steps", ints(10**9, 1))])
     case("two_sizes_at_once",
          nonzero + negative + [N("Gather", ["nz", "i0"], ["a"], axis=0), N("Gather", ["q", "i0"], ["b"], axis=0),
                                N("Unsqueeze", ["a", "one"], ["au"]), N("Mul", ["au", "b"], ["m"]), N("Transpose", ["m"], ["t"]),

@@ -86,6 +86,14 @@ def computed_k(largest, says):
     return model(nodes, feeds), feeds, says and f"n: TopK .*K holds {says}"
 
 
+def row_of(place, says):
+    """x[place] as TensorFlow's exporter writes it: the step and the end of the Slice are beyond the array.  The place is computed."""
+    feeds = {"p": np.array([place], np.int64), "x": TABLE}
+    nodes = [node("Add", ["p", "p"], ["twice"]), node("Slice", ["x", "twice", "far", "first", "far"], ["rows"]),
+             node("Squeeze", ["rows", "first"], ["y"], name="n")]
+    return model(nodes, feeds, [constant("first", [0]), constant("far", [10**9])]), feeds, says and f"n: Squeeze .*{says}"
+
+
 def recurrent(op, lengths, says):
     """A layer of one cell on two sequences of three steps."""
     rows = {"RNN": 1, "GRU": 3, "LSTM": 4}[op]
@@ -107,6 +115,8 @@ def all_cases():
     far = long.copy()
     far[277_777] = 4
     cases = {
+        "row_behind": row_of(2, "the last position in an axis that is removed holds -1,"),
+        "row_last": row_of(-2, None),
         "gather": single("Gather", "indices holds 4, outside of .-4, 4)", x=x, i=[1, 4]),
         "gather_last": single("Gather", None, x=x, i=[3, -4]),
         "gather_below": single("Gather", "indices holds -5,", x=x, i=np.array([1, -5], "i4")),

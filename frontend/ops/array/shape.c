@@ -118,6 +118,11 @@ status onnx_import_squeeze(onnx_node *n) {
     if (!is_one) {
       dims[rank++] = s->dims[k];
     }
+    hlo_value size = onnx_dynamic_dim_get(n->scope->importer, n->in[0], k);
+    if (is_one && size.def) { /* it has room for one element, and may have none */
+      hlo_value last = hlo_binary(n->b, HLO_SUB, size, hlo_scalar(n->b, DTYPE_S64, 1));
+      TRY(onnx_check(n, last, "the last position in an axis that is removed", 1, (dim[]){1}, false));
+    }
   }
   n->out[0] = hlo_reshape(n->b, n->in[0], rank, dims);
   return NULL;

@@ -5,12 +5,16 @@
 #include "base/dim/extreme.h"
 #include "base/dim/guard.h"
 #include "frontend/import/import_helpers.h"
+#include "frontend/import/sizes.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/ir/element.h"
+#include "hlo/ir/fold_sizes.h"
 
 #define INVALID STATUS_INVALID_MODEL
 
 /* --- Slice --- */
 
+static int64_t smaller_of(int64_t a, int64_t b) { return a < b ? a : b; }
 static int64_t clamp(int64_t v, int64_t low, int64_t high) { return v < low ? low : v > high ? high : v; }
 
 /* The selected elements of one dimension: a slice with a positive stride, which is reversed afterwards if `reversed`.
@@ -51,8 +55,10 @@ static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, d
   if (empty || (back && dim_at_most(t, extent, 0))) { /* an empty dimension has no first element */
     return (slice_dim){0, 0, 1, false};
   }
-  if (!back) {
-    return (slice_dim){start, end, stride, false};
+  if (!back) { /* a step that is longer than any dimension takes one element; TensorFlow's exporter writes x[i] so */
+    enum { LONG = 1 << 24 };
+    bool one = stride >= LONG && !dim_is_const(span) && dim_at_most(t, span, stride);
+    return one ? (slice_dim){start, dim_add_const(t, start, 1), 1, false} : (slice_dim){start, end, stride, false};
   }
   /* the distance between the first and the last selected element */
   dim last = dim_mul(t, dim_floordiv(t, dim_sub(t, span, 1), stride), stride);
@@ -95,9 +101,98 @@ static status slice_arguments(const onnx_node *n, slice_args *a) {
   return NULL;
 }
 
+/* --- Slice at a computed position --- */
+
+/* A Slice whose step is at least the dimension, and whose end is not before its end, takes one element, that at
+ * `start`, or none. TensorFlow's exporter writes x[i] so: the step and the end are 10^9 or more, and a Squeeze follows.
+ */
+typedef struct single {
+  hlo_value x;                      /* what is sliced */
+  hlo_value starts[SHAPE_MAX_RANK]; /* where the single element is, s64[]; def is NULL for other dimensions */
+  hlo_value sizes[SHAPE_MAX_RANK];  /* 1 or 0, s64[]; def is NULL for other dimensions */
+} single;
+
+/* Returns what is known of entry k of input number `input`; all of it if the input is absent, which means 1. */
+static hlo_element entry(const onnx_node *n, uint32_t input, int64_t k) {
+  return onnx_has_in(n, input) ? hlo_element_of(n->in[input], k) : (hlo_element){1, 1};
+}
+
+static bool reaches(dim_table *t, const hlo_element *e, dim extent) {
+  return e->least > 0 && dim_at_most(t, extent, smaller_of(e->least, DIM_MAX));
+}
+
+/* Takes the elements of one dimension that entry k of the arguments selects.  Returns false if their number depends on
+ * more than whether there is one. */
+static bool take_entry(const onnx_node *n, int64_t k, int64_t axis, single *out) {
+  hlo_builder *b = n->b;
+  dim_table *t = onnx_dims(n);
+  dim extent = hlo_shape(out->x)->dims[axis];
+  hlo_element start = entry(n, 1, k), end = entry(n, 2, k), step = entry(n, 4, k);
+  if (start.value != DIM_OVERFLOW && end.value != DIM_OVERFLOW && step.value == 1) {
+    slice_dim d = resolve_slice(t, start.value, end.value, 1, extent);
+    out->x = hlo_slice_dim(b, out->x, axis, d.start, d.limit);
+    return true;
+  }
+  if (!reaches(t, &step, extent) || !reaches(t, &end, extent) || !dim_at_most(t, 1, extent)) {
+    return false;
+  }
+  hlo_value at = hlo_convert(b, hlo_reshape(b, hlo_slice_dim(b, n->in[1], 0, k, k + 1), 0, NULL), DTYPE_S64);
+  hlo_value size = hlo_sizes(b, DTYPE_S64, -1, &extent), zero = hlo_scalar(b, DTYPE_S64, 0);
+  hlo_value from_end = hlo_binary(b, HLO_MAX, hlo_binary(b, HLO_ADD, at, size), zero);
+  out->starts[axis] = hlo_select(b, hlo_compare(b, HLO_LT, at, zero), from_end, at);
+  out->sizes[axis] = hlo_convert(b, hlo_compare(b, HLO_LT, out->starts[axis], size), DTYPE_S64);
+  return true;
+}
+
+/* Imports a Slice of which a start is computed from data, and each dimension of whose result has a known size or is one
+ * element or none, which is then a dynamic dimension.  Sets *done to false if it is not such a Slice. */
+static status slice_single(onnx_node *n, bool *done) {
+  const int64_t *axes = NULL;
+  int64_t count = 0, n_axes = 0;
+  dim elements[HLO_MAX_SIZES], dims[SHAPE_MAX_RANK];
+  single one = {.x = n->in[0]};
+  int rank = hlo_rank(n->in[0]);
+  *done = n->n_in > 2 && hlo_rank(n->in[1]) == 1 && shape_is_static(hlo_shape(n->in[1])) &&
+          hlo_sizes_of(n->in[1], elements) < 0 && (!onnx_has_in(n, 3) || hlo_literal(n->in[3]));
+  if (!*done) {
+    return NULL;
+  }
+  count = hlo_shape(n->in[1])->dims[0];
+  if (onnx_has_in(n, 3)) {
+    int64_t sorted[SHAPE_MAX_RANK];
+    TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
+    TRY(onnx_axes(axes, (size_t)n_axes, rank, sorted));
+  }
+  for (uint32_t k = 2; k < n->n_in; k++) {
+    *done = *done && (!onnx_has_in(n, k) || (hlo_rank(n->in[k]) == 1 && hlo_shape(n->in[k])->dims[0] == count));
+  }
+  for (int64_t k = 0; *done && k < count; k++) {
+    *done = take_entry(n, k, !axes ? k : axes[k] < 0 ? axes[k] + rank : axes[k], &one);
+  }
+  if (!*done) {
+    return NULL;
+  }
+  hlo_value list[SHAPE_MAX_RANK];
+  for (int d = 0; d < rank; d++) {
+    dims[d] = one.sizes[d].def ? 1 : hlo_shape(one.x)->dims[d];
+    list[d] = one.sizes[d].def ? one.starts[d] : hlo_scalar(n->b, DTYPE_S64, 0);
+    list[d] = hlo_reshape(n->b, list[d], 1, (dim[]){1});
+  }
+  n->out[0] = hlo_dynamic_slice(n->b, one.x, hlo_concatenate(n->b, (uint32_t)rank, list, 0), dims);
+  for (int d = 0; d < rank; d++) {
+    onnx_dynamic_dim_set(n->scope->importer, n->out[0], d, one.sizes[d]);
+  }
+  return NULL;
+}
+
 status onnx_import_slice(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   slice_args a;
+  bool done;
+  TRY(slice_single(n, &done));
+  if (done) {
+    return NULL;
+  }
   int64_t sorted[SHAPE_MAX_RANK], reversed[SHAPE_MAX_RANK];
   TRY(slice_arguments(n, &a));
   CHECK_THAT(a.axes || a.n <= s->rank, INVALID, "starts has %" PRId64 " entries but data is %s", a.n,

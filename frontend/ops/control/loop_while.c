@@ -39,8 +39,27 @@ void onnx_copy_values(hlo_value *to, const hlo_value *from, uint32_t n) {
 
 /* --- the body --- */
 
+/* Returns the name of the value of which `name` is a copy by Identity nodes of the graph. */
+static const char *original(const Onnx__GraphProto *g, const char *name) {
+  for (size_t k = g->n_node; k-- > 0;) { /* nodes come after those whose results they read */
+    const Onnx__NodeProto *node = g->node[k];
+    bool copies = !*node->domain && node->n_input == 1 && node->n_output == 1 && strcmp(node->op_type, "Identity") == 0;
+    name = copies && strcmp(node->output[0], name) == 0 ? node->input[0] : name;
+  }
+  return name;
+}
+
+/* Returns the constant that state k is before and after each iteration, or NULL.  TensorFlow's exporter makes all
+ * values from outside states, also the steps of slices. */
+static const literal *lasting_constant(const onnx_loop *l, const Onnx__GraphProto *g, uint32_t k) {
+  const char *result = original(g, g->output[first_root(l) + k]->name);
+  return strcmp(result, g->input[first_state(l) + k]->name) == 0 ? hlo_literal(l->states[k]) : NULL;
+}
+
 status onnx_loop_import_body(onnx_loop *l) {
   onnx_node *n = l->n;
+  const Onnx__GraphProto *g;
+  TRY(onnx_attr_graph(n->proto, "body", &g));
   uint32_t count = first_state(l) + l->n_states + l->n_in, at = 0;
   shape *shapes = ARENA_NEW_N(n->arena, shape, count + 1);
   const literal **known = ARENA_NEW_N(n->arena, const literal *, count + 1);
@@ -53,6 +72,7 @@ status onnx_loop_import_body(onnx_loop *l) {
   for (uint32_t k = 0; k < l->n_states; k++) {
     CHECK_THAT(onnx_is_array(l->states[k]), STATUS_UNSUPPORTED,
                "state %u is a sequence, and the number of steps is not known or too large to unroll the loop", k);
+    known[at] = lasting_constant(l, g, k);
     shapes[at++] = *hlo_shape(l->states[k]);
   }
   for (uint32_t k = 0; k < l->n_in; k++) {

@@ -355,6 +355,34 @@ static Onnx__ModelProto *positions_of_ones(void) {
   return m;
 }
 
+/* Adds up the rows of x and its last row once more, in a loop that takes rows as TensorFlow's exporter writes x[i]: by
+ * a step and an end beyond all dimensions, of which the latter is limited as a float, and the former is a state that
+ * never changes. */
+static Onnx__ModelProto *rows_by_place(void) {
+  Onnx__ModelProto *m = model("sum,taken");
+  add_constant(m, "far", "s64[1]:1000000000");
+  add_constant(m, "ends_at_least", "f32[2]:1000000000,1000000000");
+  add_constant(m, "steps", "s64[2]:1000000000,1");
+  add_constant(m, "both", "s64[2]:0,1");
+  node(m->graph, "Sub", "rows,one", "before", "");
+  node(m->graph, "Unsqueeze", "before,axis", "last", "");
+  node(m->graph, "Slice", "x,last,far,axis,far", "last_rows", "");
+  node(m->graph, "Squeeze", "last_rows,axis", "last_row", "");
+  Onnx__GraphProto *body = new_graph(memory, "i,go,s,kept", "go2,s2,kept2,row");
+  node(body, "Identity", "go", "go2", "");
+  node(body, "Identity", "kept", "kept2", "");
+  node(body, "Unsqueeze", "i,axis", "place", "");
+  node(body, "Concat", "place,axis", "starts", "axis=0");
+  node(body, "Cast", "starts", "real", "to=1");
+  node(body, "Max", "real,ends_at_least", "limited", "");
+  node(body, "Cast", "limited", "ends", "to=7");
+  node(body, "Slice", "x,starts,ends,both,kept", "one_row", "");
+  node(body, "Squeeze", "one_row,axis", "row", "");
+  node(body, "Add", "s,row", "s2", "");
+  loop(m, "rows,,last_row,steps", "sum,,taken", body);
+  return m;
+}
+
 /* --- what is expected --- */
 
 enum { N_SIZES = 7 };
@@ -397,6 +425,7 @@ static const struct {
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
     {"repeated_rows", repeated_rows, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"positions_of_ones", positions_of_ones, {1, 1, 1, 1, 1, 0, 0}, "", false},
+    {"rows_by_place", rows_by_place, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"root_of_columns", root_of_columns, {1}, "x.1=8 ", false},
     {"enlarged_to_another", enlarged_to_another, {1}, "x.0=2*x.0.m+0 x.1=2*x.1.m+0 ", false},
     {"enlarged_to_another, alone", enlarged_to_another, {1, 1, 1, 1, 1, 0, 0}, "", true},

@@ -6,7 +6,8 @@
 #include "frontend/model/functions.h"
 #include "frontend/model/model.h"
 
-/* opsets.c: reads and checks a list of opset imports.  The table is on `a`. */
+/* opsets.c: reads and checks a list of opset imports.  The table is on `a`.  The domain com.microsoft need not be
+ * imported; its version is then 1. */
 STATUS_MUST_USE status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size_t n, onnx_opsets *out);
 
 /* strings.c: sets m->source.strings to a table of all strings of the model that may become elements of arrays.  Equal

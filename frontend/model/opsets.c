@@ -33,5 +33,8 @@ status onnx_opsets_load(arena *a, Onnx__OperatorSetIdProto *const *imports, size
                *domain ? domain : "ai.onnx");
     *slot = (void *)(intptr_t)version;
   }
+  /* ONNX Runtime has its own domain in all models, and TensorFlow's exporter does not import it for its operators. */
+  void **own = str_map_put(&out->versions, "com.microsoft");
+  *own = *own ? *own : (void *)(intptr_t)1;
   return NULL;
 }

@@ -106,6 +106,19 @@ def make_sizes(case):
         case(f"resize_to_an_input_{k}", [N("Resize", ["x", "", "", "s"], ["y"], **way)], [("x", F, [1, 1, "n", 3]), ("s", I, [4])],
              [("y", F, [1, 1, None, None])], [[x(1, 1, n, 3), ints(1, 1, m, k)] for n, m, k in ((12, 18, 3), (24, 30, 3), (12, 30, 3), (3, 6, 4))],
              opset=18)
+    # TensorFlow's crop_and_resize: the region is computed, and may be partly outside of the picture
+    crop = dict(coordinate_transformation_mode="tf_crop_and_resize", extrapolation_value=9.0)
+    regions = [N("Split", ["box"], ["low", "high"], axis=0, num_outputs=2), N("Neg", ["box"], ["turned"]), N("Add", ["turned", "unit"], ["mirrored"]),
+               N("Concat", ["none", "low", "all", "high"], ["roi"], axis=0), N("Split", ["mirrored"], ["mlow", "mhigh"], axis=0, num_outputs=2),
+               N("Concat", ["none", "mlow", "all", "mhigh"], ["mroi"], axis=0), N("Shape", ["x"], ["s"]), N("Slice", ["s", "zero", "two"], ["kept"]),
+               N("Concat", ["kept", "want"], ["sizes"], axis=0), N("Concat", ["kept", "point"], ["ones"], axis=0)]
+    regions += [N("Resize", ["x", roi, "", sizes], [f"y{k}"], mode=mode, **crop) for k, (roi, sizes, mode) in enumerate(
+        ((r, s, m) for r in ("roi", "mroi") for s in ("sizes", "ones") for m in ("linear", "nearest")))]
+    case("computed_regions", regions, [("x", F, ["b", 2, "n", "m"]), ("box", F, [4])], [(f"y{k}", F, [None] * 4) for k in range(8)],
+         [[x(b, 2, n, m), np.array(box, np.float32)] for b, n, m, box in (
+             (1, 6, 8, [0.13, 0.21, 0.72, 0.94]), (2, 9, 5, [0.31, -0.22, 1.33, 0.57]), (1, 4, 4, [0, 0, 1, 1]), (1, 6, 8, [0.83, 0.91, 0.22, 0.36]))],
+         inits=[("none", np.zeros(2, np.float32)), ("all", np.ones(2, np.float32)), ("unit", np.ones(4, np.float32)), ("zero", ints(0)),
+                ("two", ints(2)), ("want", ints(5, 7)), ("point", ints(1, 3))], opset=18)
     filters = [dict(mode="linear"), dict(mode="linear", antialias=1)] + [
         dict(mode="cubic", cubic_coeff_a=-0.5, exclude_outside=outside, antialias=antialias) for outside in (0, 1) for antialias in (0, 1)]
     # ONNX Runtime aligns corners by the rounded size of the result, the standard by the product of size and scale

@@ -8,6 +8,7 @@
 #include "base/dim/guard.h"
 #include "frontend/import/symbolic.h"
 #include "frontend/ops/nn/resize.h"
+#include "hlo/ir/element.h"
 
 /* For each output element along an axis, the indices of `taps` input elements and their weights. */
 typedef struct tap_table {
@@ -80,10 +81,36 @@ static status check_count(const char *what, int64_t count, int64_t want) {
   return NULL;
 }
 
+/* Takes a region that the model computes apart into the starts and ends of axes.  TensorFlow's exporter joins it from
+ * constants for the axes that are not cut, and a box. */
+static void use_computed_roi(const onnx_node *n, uint32_t k, resize *r) {
+  hlo_builder *b = n->b;
+  for (int i = 0; i < r->n_axes; i++) {
+    axis_plan *p = &r->plan[r->axes[i]];
+    int64_t start = i, end = r->n_axes + i, low, high;
+    dim from = hlo_element_of(n->in[k], start).value, to = hlo_element_of(n->in[k], end).value;
+    if (dim_signed_value(onnx_dims(n), from, &low) && dim_signed_value(onnx_dims(n), to, &high)) {
+      p->start = (double)low;
+      p->end = (double)high;
+      continue;
+    }
+    for (int side = 0; side < 2; side++) {
+      hlo_value one = hlo_slice_dim(b, n->in[k], 0, side ? end : start, (side ? end : start) + 1);
+      p->region[side] = hlo_convert(b, hlo_reshape(b, one, 0, NULL), DTYPE_F64);
+    }
+  }
+}
+
 static status read_roi(const onnx_node *n, uint32_t k, resize *r) {
   const double *roi;
   int64_t count;
   if (r->coordinates != TF_CROP_AND_RESIZE) {
+    return NULL;
+  }
+  const shape *s = onnx_has_in(n, k) ? onnx_in_shape(n, k) : NULL;
+  bool sizes = onnx_has_in(n, 3) && !shape_is_empty(onnx_in_shape(n, 3)); /* scales would make sizes of the region */
+  if (s && sizes && !r->antialias && !hlo_literal(n->in[k]) && s->rank == 1 && s->dims[0] == 2 * r->n_axes) {
+    use_computed_roi(n, k, r);
     return NULL;
   }
   TRY(onnx_const_floats(n, k, "roi", &roi, &count));
@@ -206,6 +233,16 @@ static status read_sizes(const onnx_node *n, resize *r) {
 
 /* --- the taps of one axis --- */
 
+/* Returns the position of output element x in a region of the input, rounded as ONNX Runtime does. */
+static double source_in_region(const axis_plan *p, double x) {
+  double last = (double)(p->in - 1);
+  if (p->out <= 1) {
+    return single(0.5 * single(p->start + p->end) * last);
+  }
+  double part = single(single(x * single(p->end - p->start)) * last);
+  return single(single(p->start * last) + single(part / (double)(p->out - 1)));
+}
+
 /* Returns the position of output element i in the coordinates of the input. */
 static double source(const resize *r, const axis_plan *p, int64_t i) {
   double in = (double)p->in, out = single(p->scale * in), x = (double)i; /* here `out` need not be an integer */
@@ -219,9 +256,7 @@ static double source(const resize *r, const axis_plan *p, int64_t i) {
     case ALIGN_CORNERS: return out == 1 ? 0 : single(x * (in - 1) / (out - 1));
     case ASYMMETRIC: return single(x / p->scale);
     case TF_HALF_PIXEL_FOR_NN: return single((x + 0.5) / p->scale);
-    case TF_CROP_AND_RESIZE:
-      return p->out > 1 ? p->start * (in - 1) + x * (p->end - p->start) * (in - 1) / (double)(p->out - 1)
-                        : 0.5 * (p->start + p->end) * (in - 1);
+    case TF_CROP_AND_RESIZE: return source_in_region(p, x);
   }
   return 0;
 }
@@ -309,7 +344,7 @@ static bool is_identity(const resize *r, const axis_plan *p) {
     return true;
   }
   bool same = p->in == p->out && (p->by_sizes || p->scale == 1);
-  return same && (r->coordinates != TF_CROP_AND_RESIZE || (p->start == 0 && p->end == 1));
+  return same && (r->coordinates != TF_CROP_AND_RESIZE || (!p->region[0].def && p->start == 0 && p->end == 1));
 }
 
 /* Gathers along the axis the input element of tap k for each output element. */
@@ -371,11 +406,12 @@ static status resize_axis(const onnx_node *n, const resize *r, int64_t axis, hlo
   if (is_identity(r, p)) {
     return NULL;
   }
-  if (!dim_is_const(p->in) || !dim_is_const(p->out)) {
+  bool constant = dim_is_const(p->in) && dim_is_const(p->out);
+  CHECK_THAT(!constant || p->in > 0 || p->out == 0, STATUS_INVALID_MODEL,
+             "an empty dimension cannot be resized to %" PRId64 " elements", p->out);
+  if (!constant || p->region[0].def) {
     return onnx_resize_symbolic(n, r, axis, x);
   }
-  CHECK_THAT(p->in > 0 || p->out == 0, STATUS_INVALID_MODEL,
-             "an empty dimension cannot be resized to %" PRId64 " elements", p->out);
   TRY(make_taps(n, r, p, &t));
   hlo_value sum = {0};
   for (int64_t k = 0; t.taps <= ONNX_RESIZE_FEW_TAPS && k < t.taps && !b->error; k++) {

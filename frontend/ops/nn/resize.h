@@ -23,6 +23,7 @@ typedef struct axis_plan {
   bool by_sizes;            /* whether the node gives sizes, so that the scale is out / in; if these are symbolic,
                                `scale` is not set */
   double scale, start, end; /* start and end of the region of interest, as fractions of the input's extent */
+  hlo_value region[2]; /* the same as f64[], if they are computed when the model runs; otherwise the defs are NULL */
 } axis_plan;
 
 typedef struct resize {
@@ -42,8 +43,9 @@ double onnx_resize_shrink(const resize *r, const axis_plan *p);
 /* Returns of how many elements of the input each element of the output is computed, a whole number. */
 double onnx_resize_taps(const resize *r, const axis_plan *p);
 
-/* Resizes an axis of *x whose extents are not both constants: computes the taps when the model runs, by the formulas of
- * resize.c.  Modes for which that is not possible pin the extents of the axis and return an error. */
+/* Resizes an axis of *x whose extents, or whose region of interest, are not constants: computes the taps when the model
+ * runs, by the formulas of resize.c.  Modes for which that is not possible pin the extents of the axis and return an
+ * error. */
 STATUS_MUST_USE status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x);
 /* Sets the plan's `out` to floor(in * scale) for a symbolic `in`, or pins `in` and returns an error. */
 STATUS_MUST_USE status onnx_resize_extent(const onnx_node *n, axis_plan *p);

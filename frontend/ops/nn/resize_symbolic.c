@@ -71,6 +71,24 @@ static hlo_value centre(const taps *t) {
   return op(t, HLO_DIV, op(t, HLO_ADD, t->out_index, number(t, 0.5)), t->scale);
 }
 
+/* Returns the start or the end of the region of interest. */
+static hlo_value region(const taps *t, int side) {
+  hlo_value v = t->p->region[side];
+  return v.def ? hlo_broadcast_to(t->b, v, hlo_shape(t->out_index)) : number(t, side ? t->p->end : t->p->start);
+}
+
+/* Returns the positions of the output elements in a region of the input (`source_in_region` of resize.c). */
+static hlo_value positions_in_region(const taps *t) {
+  hlo_value one = number(t, 1), start = region(t, 0), end = region(t, 1), last = op(t, HLO_SUB, t->in, one);
+  if (dim_at_most(onnx_dims(t->n), t->p->out, 1)) {
+    hlo_value middle = op(t, HLO_MUL, number(t, 0.5), single(t, op(t, HLO_ADD, start, end)));
+    return single(t, op(t, HLO_MUL, middle, last));
+  }
+  hlo_value part = single(t, op(t, HLO_MUL, t->out_index, single(t, op(t, HLO_SUB, end, start))));
+  part = single(t, op(t, HLO_DIV, single(t, op(t, HLO_MUL, part, last)), op(t, HLO_SUB, t->out, one)));
+  return single(t, op(t, HLO_ADD, single(t, op(t, HLO_MUL, start, last)), part));
+}
+
 /* Returns the position of each output element in the coordinates of the input (`source` of resize.c). */
 static hlo_value positions(const taps *t) {
   hlo_value half = number(t, 0.5), one = number(t, 1), scaled = single(t, op(t, HLO_MUL, t->scale, t->in));
@@ -93,7 +111,7 @@ static hlo_value positions(const taps *t) {
     }
     case ASYMMETRIC: return single(t, op(t, HLO_DIV, t->out_index, t->scale));
     case TF_HALF_PIXEL_FOR_NN: return single(t, centre(t));
-    case TF_CROP_AND_RESIZE: break;
+    case TF_CROP_AND_RESIZE: return positions_in_region(t);
   }
   return (hlo_value){0};
 }
@@ -204,7 +222,18 @@ static void weigh(const taps *t, hlo_value at, int n, hlo_value *tap, hlo_value 
  * and is small. */
 static bool computes_taps(const resize *r, const axis_plan *p) {
   bool known = !r->antialias || !p->by_sizes;
-  return r->coordinates != TF_CROP_AND_RESIZE && known && onnx_resize_taps(r, p) <= ONNX_RESIZE_FEW_TAPS;
+  return known && onnx_resize_taps(r, p) <= ONNX_RESIZE_FEW_TAPS;
+}
+
+/* Replaces elements of y whose position is outside of the input by the extrapolation value. */
+static hlo_value extrapolate(const taps *t, hlo_value at, int64_t axis, hlo_value y) {
+  if (t->r->coordinates != TF_CROP_AND_RESIZE || t->b->error) {
+    return y;
+  }
+  hlo_value before = hlo_compare(t->b, HLO_LT, at, number(t, 0));
+  hlo_value behind = hlo_compare(t->b, HLO_GT, at, op(t, HLO_SUB, t->in, number(t, 1)));
+  hlo_value outside = hlo_broadcast(t->b, op(t, HLO_OR, before, behind), *hlo_shape(y), &axis);
+  return hlo_select(t->b, outside, hlo_like(t->b, y, t->r->extrapolation), y);
 }
 
 status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, hlo_value *x) {
@@ -213,7 +242,7 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
   if (!computes_taps(r, p)) {
     return onnx_resize_constant(n, p);
   }
-  int64_t times = r->mode == NEAREST ? stretch(n, r, p) : 0;
+  int64_t times = r->mode == NEAREST && r->coordinates != TF_CROP_AND_RESIZE ? stretch(n, r, p) : 0;
   if (times) {
     *x = repeat(n, *x, axis, p->out, times);
     return NULL;
@@ -221,7 +250,7 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
   taps t = make_taps(n, r, p);
   hlo_value at = positions(&t);
   if (r->mode == NEAREST) {
-    *x = take(&t, *x, axis, nearest_index(&t, at));
+    *x = extrapolate(&t, at, axis, take(&t, *x, axis, nearest_index(&t, at)));
     return NULL;
   }
   hlo_value tap[ONNX_RESIZE_FEW_TAPS], weight[ONNX_RESIZE_FEW_TAPS], sum = {0};
@@ -232,6 +261,6 @@ status onnx_resize_symbolic(const onnx_node *n, const resize *r, int64_t axis, h
     y = y.def ? hlo_binary(b, HLO_MUL, y, hlo_broadcast(b, w, *hlo_shape(y), &axis)) : y;
     sum = k ? hlo_binary(b, HLO_ADD, sum, y) : y;
   }
-  *x = sum;
+  *x = extrapolate(&t, at, axis, sum);
   return NULL;
 }

@@ -63,6 +63,9 @@ def make_rules(case):
              N("MatMul", ["row", "w"], ["z"])]
     case("row_at_a_place", place, matrix + [("p", I, [1])], [("y", F, [None, 5]), ("n", I, [2]), ("z", F, [None, 2])],
          [[x(4, 5), ints(p)] for p in (0, 3, 4, -1, -4, -9, 100)], inits=big + [("w", x(5, 2))])
+    case("row_at_a_constant_place", [N("Slice", ["x", "two", "big", "axis", "big"], ["y"]), N("Slice", ["x", "last", "big", "axis", "big"], ["z"])],
+         [("x", F, ["n", 5])], [("y", F, [None, 5]), ("z", F, [None, 5])], [[x(n, 5)] for n in (4, 3, 2, 1, 0, 7)],
+         inits=big + [("two", ints(2)), ("last", ints(-1))])
     largest = [N("Flatten", ["x"], ["f"], axis=0), N("ArgMax", ["f"], ["at"], axis=1, keepdims=0), N("Div", ["at", "five"], ["p"]),
                N("Concat", ["p", "axis"], ["starts"], axis=0), N("Cast", ["starts"], ["fs"], to=F), N("Max", ["fs", "most"], ["fe"]),
                N("Cast", ["fe"], ["ends"], to=I), N("Slice", ["x", "starts", "ends", "both", "steps"], ["row"]), N("Squeeze", ["row", "axis"], ["y"])]

@@ -55,10 +55,12 @@ static slice_dim resolve_slice(dim_table *t, dim start, dim end, int64_t step, d
   if (empty || (back && dim_at_most(t, extent, 0))) { /* an empty dimension has no first element */
     return (slice_dim){0, 0, 1, false};
   }
-  if (!back) { /* a step that is longer than any dimension takes one element; TensorFlow's exporter writes x[i] so */
+  if (!back) { /* a step that is longer than any dimension takes one element, or none; TensorFlow's exporter writes x[i]
+                  so */
     enum { LONG = 1 << 24 };
     bool one = stride >= LONG && !dim_is_const(span) && dim_at_most(t, span, stride);
-    return one ? (slice_dim){start, dim_add_const(t, start, 1), 1, false} : (slice_dim){start, end, stride, false};
+    return one ? (slice_dim){start, dim_add(t, start, dim_smaller(t, span, 1)), 1, false}
+               : (slice_dim){start, end, stride, false};
   }
   /* the distance between the first and the last selected element */
   dim last = dim_mul(t, dim_floordiv(t, dim_sub(t, span, 1), stride), stride);

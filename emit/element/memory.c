@@ -149,9 +149,7 @@ static chunk next_chunk(const emit_indexer *x, const near *n, int64_t from) {
 /* Returns true if the lanes of `at` are so near to each other that vectors should be loaded in place of single
  * elements, and sets *n to their distances. */
 static bool are_near(const emit_indexer *x, emit_pos at, near *n) {
-  enum {
-    FEW = 4
-  }; /* so many vectors are loaded in any case; otherwise each should have two elements that are needed */
+  enum { FEW = 4 }; /* so many vectors are loaded in any case; of more, each has two needed elements on average */
   if (!distances(x, at, n)) {
     return false;
   }

@@ -128,7 +128,7 @@ FAULTS = [
     fault(
         "sizes-ceiling",
         "a ceiling of a size that is computed in floats is its floor",
-        (SIZES_OF, "dim d = «i->op == HLO_CEIL» ? dim_ceildiv", "0"),
+        (SIZES_OF, ": «i->op == HLO_CEIL» ? dim_ceildiv", "0"),
         runs=SIZES,
     ),
     fault(

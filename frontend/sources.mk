@@ -31,6 +31,7 @@ frontend_sources = \
 	frontend/operators/op_types.c \
 	frontend/ops/array/gather.c \
 	frontend/ops/array/generate.c \
+	frontend/ops/array/ngrams.c \
 	frontend/ops/array/optional.c \
 	frontend/ops/array/sequence.c \
 	frontend/ops/array/shape.c \
@@ -141,6 +142,7 @@ frontend_files = \
 	frontend/operators/onnx_types.def \
 	frontend/operators/op_table.h \
 	frontend/operators/op_types.h \
+	frontend/ops/array/ngrams.h \
 	frontend/ops/contrib/attention_parts.h \
 	frontend/ops/contrib/bits.h \
 	frontend/ops/contrib/contrib.h \

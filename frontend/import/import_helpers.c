@@ -66,6 +66,19 @@ hlo_value onnx_plus(hlo_builder *b, hlo_value x, double term) {
   return hlo_binary(b, HLO_ADD, x, hlo_like(b, x, term));
 }
 
+hlo_value onnx_search(hlo_builder *b, hlo_value keys, hlo_value x) {
+  if (!keys.def || !x.def) {
+    return (hlo_value){0};
+  }
+  hlo_value at = hlo_splat(b, shape_with_type(*hlo_shape(x), DTYPE_S64), 0);
+  for (int64_t step = hlo_shape(keys)->dims[0] / 2; step >= 1; step /= 2) {
+    hlo_value next = onnx_plus(b, at, (double)step);
+    hlo_value reached = hlo_compare(b, HLO_LE, hlo_take(b, keys, next, 0), x);
+    at = hlo_select(b, reached, next, at);
+  }
+  return at;
+}
+
 hlo_value onnx_op_stretched(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y) {
   return hlo_binary(b, op, x, hlo_broadcast_to(b, y, hlo_shape(x)));
 }

@@ -28,6 +28,9 @@ STATUS_MUST_USE status onnx_choose(const onnx_node *n, const char *name, const c
 
 hlo_value onnx_times(hlo_builder *b, hlo_value x, double factor);
 hlo_value onnx_plus(hlo_builder *b, hlo_value x, double term);
+/* Returns for each element of x the position, s64, of the last of the sorted keys that is at most the element, or 0: a
+ * search by halves.  There are a power of two of keys, of x's type. */
+hlo_value onnx_search(hlo_builder *b, hlo_value keys, hlo_value x);
 /* Returns x op y, where y is broadcast to x's dimensions by numpy's rule. */
 hlo_value onnx_op_stretched(hlo_builder *b, hlo_op op, hlo_value x, hlo_value y);
 /* Broadcasts v to the dimensions of `to`; v keeps its type.  If v has rank 1, its dimension becomes `dimension` of the

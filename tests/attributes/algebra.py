@@ -129,7 +129,8 @@ def write_losses(w):
 
 
 def write_ngrams(w):
-    """N-grams of one to three items.  The columns of the result have another order than the pool, and one may belong to no n-gram."""
+    """N-grams of one to three items.  The columns of the result have another order than the pool, and one may belong to no n-gram.
+    A larger pool has items that no longer n-gram begins or ends with."""
     pool = [1, 2, 3, 1, 1, 1, 2, 2, 3, 3, 1, 1, 2, 3, 3, 2, 1]
     for dims in ((14,), (3, 11), (2, 1), (2, 0)):
         for mode in ("TF", "IDF", "TFIDF"):
@@ -142,6 +143,14 @@ def write_ngrams(w):
                 x = rng.integers(1, 4, dims).astype(np.int32 if skips == 1 else np.int64)
                 y = oracles.run("ort", "TfIdfVectorizer", [x], [FLOAT], attributes, 9)
                 w.add("TfIdfVectorizer", [x], y, attributes, opset=9)
+    pairs = np.unique(rng.integers(0, 30, (150, 2)), axis=0)
+    count = 30 + len(pairs)
+    attributes = {"mode": "TFIDF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 1, "ngram_counts": [0, 30],
+                  "ngram_indexes": rng.permutation(count), "pool_int64s": [*range(0, 60, 2), *pairs.ravel()],
+                  "weights": (rng.random(count) + 0.5).astype("f")}
+    for dims in ((5, 40), (40,)):
+        x = rng.integers(-1, 61, dims)
+        w.add("TfIdfVectorizer", [x], oracles.run("ort", "TfIdfVectorizer", [x], [FLOAT], attributes, 9), attributes, opset=9)
 
 
 def write_rest(w):

@@ -321,3 +321,9 @@ convolution("Conv audio 10/5", 1, 512, 10, image=(16000,), strides=[5], pads=[0,
 convolution("Conv audio 3 dilated", 64, 64, 3, image=(4000,), dilations=[4], pads=[4, 4])
 convolution("ConvTranspose 3x3/2", 128, 64, 3, 3, op="ConvTranspose", image=(28, 28), strides=[2, 2], output_padding=[1, 1])
 convolution("ConvTranspose depthwise", 64, 64, 4, 4, op="ConvTranspose", groups=64, image=(28, 28), strides=[2, 2], pads=[1] * 4)
+
+# --- n-grams: words and pairs of words of a vocabulary in texts of 30 words ---
+words, pairs = np.arange(20000), np.unique(np.random.default_rng(7).integers(0, 20000, (20000, 2)), axis=0)
+row("TfIdfVectorizer, 40,000 n-grams", "TfIdfVectorizer", [ints(0, 24000, 200, 30)], opset=9, mode="TFIDF", min_gram_length=1,
+    max_gram_length=2, max_skip_count=0, ngram_counts=[0, len(words)], pool_int64s=np.concatenate([words, pairs.ravel()]),
+    ngram_indexes=np.arange(len(words) + len(pairs)))

@@ -180,18 +180,6 @@ static lookup make_lookup(const onnx_node *n, const literal *list, const literal
   return l;
 }
 
-/* Returns for each element of x the position of the last key that is at most the element, or 0: a search by halves. */
-static hlo_value search(hlo_builder *b, const lookup *l, hlo_value x) {
-  shape s = shape_with_type(*hlo_shape(x), DTYPE_S64);
-  hlo_value at = hlo_splat(b, s, 0);
-  for (int64_t step = l->size / 2; step >= 1; step /= 2) {
-    hlo_value next = onnx_plus(b, at, (double)step);
-    hlo_value reached = hlo_compare(b, HLO_LE, hlo_take(b, l->keys, next, 0), x);
-    at = hlo_select(b, reached, next, at);
-  }
-  return at;
-}
-
 /* Returns the values of the keys in x, which have the keys' type, and `otherwise` in place of those that are no keys.
  */
 static hlo_value looked_up(const onnx_node *n, hlo_value x, const literal *keys, const literal *values,
@@ -202,7 +190,7 @@ static hlo_value looked_up(const onnx_node *n, hlo_value x, const literal *keys,
   lookup l = make_lookup(n, keys, values);
   x = as_numbers(b, x);
   if (l.size) {
-    hlo_value at = search(b, &l, x);
+    hlo_value at = onnx_search(b, l.keys, x);
     hlo_value found = hlo_compare(b, HLO_EQ, hlo_take(b, l.keys, at, 0), x);
     y = hlo_select(b, found, hlo_take(b, l.values, at, 0), y);
   }

@@ -52,8 +52,12 @@ static hlo_value inside_of(const hlo_instr *i, int64_t *position) {
   return i->operands[0];
 }
 
+/* Returns true if the shapes of i, and the positions at which it cuts, are constants. */
 static bool is_static(const hlo_instr *i) {
   bool all = shape_is_static(&i->shapes[0]);
+  for (int d = 0; i->op == HLO_SLICE && d < i->shapes[0].rank; d++) {
+    all = all && dim_is_const(hlo_ints(i, HLO_ATTR_STARTS)[d]);
+  }
   for (uint32_t k = 0; all && k < i->n_operands; k++) {
     all = shape_is_static(hlo_shape(i->operands[k]));
   }

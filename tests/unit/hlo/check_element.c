@@ -17,8 +17,8 @@ static void teardown(void) { arena_destroy(memory); }
 #define BILLION LIST("c", "f32", "1000000000, -1000000000")
 #define FALSE_TRUE LIST("c", "pred", "false, true")
 
-/* %p has two integers, %q two of 64 bits, %f two floats and %t two preds.  Where the value of element `at` of %y is not
- * known, it is UNKNOWN here. */
+/* %p has two integers, %q two of 64 bits, %f two floats, %t two preds and %n as many floats as the symbol n says. Where
+ * the value of element `at` of %y is not known, it is UNKNOWN here. */
 enum { UNKNOWN = -7 };
 static const struct {
   const char *body;
@@ -57,6 +57,9 @@ static const struct {
     {LIST("c", "s64", "3, 5") "%d = concatenate(%c, %q) {dimension=0} : s64[4]\n%e = reshape(%d) : s64[2,2]\n"
                               "%y = transpose(%e) {permutation=[1,0]} : s64[2,2]\n",
      2, 5, 5},
+    {LIST("c", "s64", "3, 5") "%y = slice(%c) {starts=[1], limits=[2], strides=[1]} : s64[1]\n", 0, 5, 5},
+    {LIST("c", "s64", "3, 5") "%y = slice(%c) {starts=[n], limits=[n+1], strides=[1]} : s64[1]\n", 0, UNKNOWN,
+     INT64_MIN},
     {"%c = constant() {value=s64[] 9} : s64[]\n%y = pad(%q, %c) {low=[1], high=[0], interior=[0]} : s64[3]\n", 0, 9, 9},
     {"%c = constant() {value=s64[] 9} : s64[]\n%d = constant() {value=s64[] 4} : s64[]\n%e = maximum(%c, %d) : s64[]\n"
      "%y = broadcast(%e) {dimensions=[]} : s64[3]\n",
@@ -66,7 +69,8 @@ static const struct {
 START_TEST(elements) {
   hlo_computation *c = parse_entry(
       memory,
-      arena_printf(memory, "(%%p: s32[2], %%q: s64[2], %%f: f32[2], %%t: pred[2]) {\n%sreturn %%y }", cases[_i].body));
+      arena_printf(memory, "(%%p: s32[2], %%q: s64[2], %%f: f32[2], %%t: pred[2], %%n: f32[n]) {\n%sreturn %%y }",
+                   cases[_i].body));
   hlo_element e = hlo_element_of(c->roots[0], cases[_i].at);
   int64_t value = UNKNOWN;
   bool known = dim_signed_value(c->module->dims, e.value, &value);

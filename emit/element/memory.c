@@ -94,27 +94,19 @@ static unsigned vector_align(const access *a, emit_pos at) {
   return align;
 }
 
-/* The distances of lanes from an element, and vectors that cover them. */
+/* The distances of lanes from an element, and the range of them. */
 typedef struct near {
-  emit_pos first;
-  int64_t offsets[EMIT_MOST_LANES], least, most; /* one for each lane; the smallest and the largest */
+  const emit_spread *at;
+  int64_t least, most; /* the smallest and the largest distance */
 } near;
 
-/* Sets *n to the distances of the lanes of `at`, and returns true if they are known. */
-static bool distances(const emit_indexer *x, emit_pos at, near *n) {
-  const emit_spread *s = at.step == EMIT_SCATTERED ? at.spread : NULL;
-  if (at.step == EMIT_SCATTERED && !s) {
-    return false;
-  }
-  n->first = s ? emit_pos_at(s->first, s->multiple) : emit_pos_at(at.base, at.multiple);
-  n->least = INT64_MAX;
-  n->most = INT64_MIN;
+static near range_of(const emit_indexer *x, const emit_spread *at) {
+  near n = {at, INT64_MAX, INT64_MIN};
   for (int k = 0; k < x->lanes; k++) {
-    n->offsets[k] = s ? s->offsets[k] : k * at.step;
-    n->least = min_i64(n->least, n->offsets[k]);
-    n->most = max_i64(n->most, n->offsets[k]);
+    n.least = min_i64(n.least, at->offsets[k]);
+    n.most = max_i64(n.most, at->offsets[k]);
   }
-  return true;
+  return n;
 }
 
 /* Elements next to each other that are loaded together, since some lanes need them. */
@@ -129,14 +121,14 @@ typedef struct chunk {
 static chunk next_chunk(const emit_indexer *x, const near *n, int64_t from) {
   chunk c = {INT64_MAX, 0, 0};
   for (int k = 0; k < x->lanes; k++) {
-    c.from = n->offsets[k] >= from ? min_i64(c.from, n->offsets[k]) : c.from;
+    c.from = n->at->offsets[k] >= from ? min_i64(c.from, n->at->offsets[k]) : c.from;
   }
   if (c.from == INT64_MAX) {
     return c;
   }
   int64_t last = c.from;
   for (int k = 0; k < x->lanes; k++) {
-    last = n->offsets[k] > last && n->offsets[k] - c.from < x->lanes ? n->offsets[k] : last;
+    last = n->at->offsets[k] > last && n->at->offsets[k] - c.from < x->lanes ? n->at->offsets[k] : last;
   }
   c.size = 1;
   while (c.size <= last - c.from && 2 * c.size <= n->most - n->least + 1) {
@@ -146,13 +138,9 @@ static chunk next_chunk(const emit_indexer *x, const near *n, int64_t from) {
   return c;
 }
 
-/* Returns true if the lanes of `at` are so near to each other that vectors should be loaded in place of single
- * elements, and sets *n to their distances. */
-static bool are_near(const emit_indexer *x, emit_pos at, near *n) {
+/* Returns true if the lanes are so near to each other that vectors should be loaded in place of single elements. */
+static bool are_near(const emit_indexer *x, const near *n) {
   enum { FEW = 4 }; /* so many vectors are loaded in any case; of more, each has two needed elements on average */
-  if (!distances(x, at, n)) {
-    return false;
-  }
   int chunks = 0;
   for (chunk c = next_chunk(x, n, n->least); c.size && chunks <= x->lanes; c = next_chunk(x, n, c.start + c.size)) {
     chunks++;
@@ -167,14 +155,14 @@ static LLVMValueRef load_near(const access *a, const near *n) {
   LLVMValueRef r = NULL;
   for (chunk c = next_chunk(x, n, n->least); c.size; c = next_chunk(x, n, c.start + c.size)) {
     access part = *a;
-    part.align = vector_align(a, emit_pos_at(n->first.base, gcd_i64(n->first.multiple, c.start)));
+    part.align = vector_align(a, emit_pos_at(n->at->first, gcd_i64(n->at->multiple, c.start)));
     x->lanes = c.size;
-    LLVMValueRef v = load_vector(&part, plus(a, n->first.base, c.start), c.start);
+    LLVMValueRef v = load_vector(&part, plus(a, n->at->first, c.start), c.start);
     x->lanes = lanes;
     v = emit_lanes_of(a->e->w, v, 0, lanes);
     for (int k = 0; k < lanes; k++) {
-      bool here = n->offsets[k] >= c.from && n->offsets[k] < c.start + c.size;
-      mask[k] = here ? (r ? lanes : 0) + (int)(n->offsets[k] - c.start) : k;
+      bool here = n->at->offsets[k] >= c.from && n->at->offsets[k] < c.start + c.size;
+      mask[k] = here ? (r ? lanes : 0) + (int)(n->at->offsets[k] - c.start) : k;
     }
     r = emit_shuffle(a->e->w, r ? r : v, r ? v : NULL, mask, lanes);
   }
@@ -205,8 +193,12 @@ static LLVMValueRef load_part(const access *a, emit_pos at) {
     aligned.align = vector_align(a, at);
     return load_vector(&aligned, at.base, 0);
   }
-  near n;
-  return are_near(&a->e->x, at, &n) ? load_near(a, &n) : load_lanes(a, at);
+  const emit_spread *spread = emit_pos_spread(&a->e->x, at);
+  if (!spread) {
+    return load_lanes(a, at);
+  }
+  near n = range_of(&a->e->x, spread);
+  return are_near(&a->e->x, &n) ? load_near(a, &n) : load_lanes(a, at);
 }
 
 static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {

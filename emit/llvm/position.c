@@ -104,8 +104,7 @@ static emit_spread *new_spread(const emit_indexer *x, LLVMValueRef first, int64_
   return s;
 }
 
-/* Returns the distances of a's lanes, or NULL if they are not known constants. */
-static const emit_spread *spread_of(const emit_indexer *x, emit_pos a) {
+const emit_spread *emit_pos_spread(const emit_indexer *x, emit_pos a) {
   if (a.step == EMIT_SCATTERED) {
     return a.spread;
   }
@@ -135,7 +134,7 @@ static emit_pos spread_position(const emit_indexer *x, const emit_spread *s) {
 
 /* Returns a + b, at least one of which is scattered. */
 static emit_pos add_scattered(const emit_indexer *x, emit_pos a, emit_pos b) {
-  const emit_spread *s = spread_of(x, a), *t = s ? spread_of(x, b) : NULL;
+  const emit_spread *s = emit_pos_spread(x, a), *t = s ? emit_pos_spread(x, b) : NULL;
   if (!t) {
     return scattered(once(x, LLVMAdd, emit_pos_vector(x, a), emit_pos_vector(x, b)));
   }
@@ -174,7 +173,7 @@ static emit_pos scale_scattered(const emit_indexer *x, emit_pos a, int64_t c) {
  * They are known if s->first is a multiple of c, or if all lanes have the same quotient, since s->first is a multiple
  * of s->multiple and the lanes are near enough to it. */
 static const emit_spread *divided_spread(const emit_indexer *x, emit_pos a, int64_t c) {
-  const emit_spread *s = spread_of(x, a);
+  const emit_spread *s = emit_pos_spread(x, a);
   if (!s || s->multiple % c == 0) {
     return s;
   }
@@ -302,17 +301,10 @@ static emit_pos by_size(const emit_indexer *x, LLVMOpcode op, emit_pos a, dim c)
 }
 
 static emit_pos quotient(const emit_indexer *x, emit_pos a, int64_t c) {
-  bool affine = a.step != EMIT_SCATTERED;
-  if (a.step == 0 || (affine && one_bucket(x, a, c))) {
-    return emit_pos_at(once(x, LLVMUDiv, a.base, constant_divisor(x, a, c)), a.multiple % c == 0 ? a.multiple / c : 1);
-  }
-  if (affine && a.step % c == 0 && a.multiple % c == 0) {
-    return emit_pos_lanes(once(x, LLVMUDiv, a.base, constant_divisor(x, a, c)), a.step / c, a.multiple / c);
-  }
   const emit_spread *s = divided_spread(x, a, c);
   if (s) {
-    emit_spread *r = new_spread(x, once(x, LLVMUDiv, s->first, constant_divisor(x, a, c)), 1);
-    r->multiple = s->multiple % c == 0 ? s->multiple / c : 1;
+    LLVMValueRef first = once(x, LLVMUDiv, s->first, constant_divisor(x, a, c));
+    emit_spread *r = new_spread(x, first, s->multiple % c == 0 ? s->multiple / c : 1);
     for (int k = 0; k < x->lanes; k++) {
       r->offsets[k] = floor_div(s->offsets[k], c);
     }

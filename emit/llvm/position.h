@@ -64,6 +64,8 @@ emit_pos emit_pos_mod(const emit_indexer *x, emit_pos a, dim c);
 bool emit_pos_mod_scatters(const emit_indexer *x, emit_pos a, dim c);
 /* Returns `a` with all lanes clamped to [0, n - 1]. */
 emit_pos emit_pos_clamp(const emit_indexer *x, emit_pos a, dim n);
+/* Returns the distances of a's lanes, also if they are even, or NULL if they are not known constants. */
+const emit_spread *emit_pos_spread(const emit_indexer *x, emit_pos a);
 static inline bool emit_pos_uniform(emit_pos a) { return a.step == 0; }
 /* The first returns true if all lanes are known to be in [from, to), the second if all lanes are known to be outside of
  * that range. */

@@ -105,8 +105,9 @@ typedef struct defined {
 
 typedef struct reading {
   arena *a;
-  str_map seen;
-  onnx_names *out;
+  onnx_reads_fn *visit;
+  void *data;
+  bool stopped; /* whether `visit` has returned true */
 } reading;
 
 static void read_name(reading *r, const defined *d, const char *name) {
@@ -115,11 +116,7 @@ static void read_name(reading *r, const defined *d, const char *name) {
       return;
     }
   }
-  void **seen = str_map_put(&r->seen, name);
-  if (*name && !*seen) {
-    *seen = r;
-    *ARENA_PUSH(r->a, r->out->items, r->out->n, r->out->cap) = name;
-  }
+  r->stopped = r->stopped || (*name && r->visit(r->data, name));
 }
 
 static void read_node(reading *r, const defined *d, const Onnx__NodeProto *node);
@@ -162,8 +159,29 @@ static void read_node(reading *r, const defined *d, const Onnx__NodeProto *node)
   }
 }
 
-void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
-  reading r = {.a = a, .out = out};
-  str_map_init(&r.seen, a);
+bool onnx_visit_reads(arena *a, const Onnx__NodeProto *node, onnx_reads_fn *visit, void *data) {
+  reading r = {.a = a, .visit = visit, .data = data};
   read_node(&r, NULL, node);
+  return r.stopped;
+}
+
+static bool add_read(void *data, const char *name) {
+  onnx_reads *r = data;
+  void **seen = str_map_put(&r->seen, name);
+  if (!*seen) {
+    *seen = r;
+    *ARENA_PUSH(r->seen.arena, r->names.items, r->names.n, r->names.cap) = name;
+  }
+  return false;
+}
+
+void onnx_add_reads(onnx_reads *r, const Onnx__NodeProto *node) {
+  (void)onnx_visit_reads(r->seen.arena, node, add_read, r);
+}
+
+void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
+  onnx_reads r = {.names = *out};
+  str_map_init(&r.seen, a);
+  onnx_add_reads(&r, node);
+  *out = r.names;
 }

@@ -142,9 +142,19 @@ typedef struct onnx_names {
   uint32_t n, cap;
   const char **items;
 } onnx_names;
-/* Appends the names that a node reads to *out, on the arena: its inputs, and the outer values that its subgraphs read.
- */
+/* Calls `visit` with each name that a node reads, one or more times: its inputs, and the outer values that its
+ * subgraphs read.  Ends as soon as `visit` returns true, and returns whether it did. */
+typedef bool onnx_reads_fn(void *data, const char *name);
+bool onnx_visit_reads(arena *a, const Onnx__NodeProto *node, onnx_reads_fn *visit, void *data);
+/* Appends the names that a node reads to *out, on the arena, each once. */
 void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
+
+/* The names that several nodes read, each once.  `seen` must be initialised with the arena for the names. */
+typedef struct onnx_reads {
+  str_map seen;
+  onnx_names names;
+} onnx_reads;
+void onnx_add_reads(onnx_reads *r, const Onnx__NodeProto *node);
 
 /* An array that a segment uses, and its name. */
 typedef struct onnx_array_use {

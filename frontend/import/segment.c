@@ -146,9 +146,10 @@ bool onnx_frame_value(onnx_scope *s, const char *name, hlo_value *out) {
 
 /* --- nodes that are host-interpreted because they read sequences --- */
 
-static bool is_sequence_of(const onnx_frame *f, const char *name) {
+/* An onnx_reads_fn. */
+static bool is_sequence_of(void *frame, const char *name) {
   const onnx_array *array = NULL;
-  for (; f && !array; f = f->outer) {
+  for (const onnx_frame *f = *(const onnx_frame **)frame; f && !array; f = f->outer) {
     array = str_map_get(&f->arrays, name);
   }
   return array && array->elements;
@@ -173,29 +174,21 @@ bool onnx_reads_sequences(const onnx_scope *s, const Onnx__NodeProto *node) {
   if (!s->frame || !im->sequences) {
     return false;
   }
-  onnx_names reads = {0};
-  onnx_node_reads(im->arena, node, &reads);
-  for (uint32_t k = 0; k < reads.n; k++) {
-    if (is_sequence_of(s->frame, reads.items[k])) {
-      return true;
-    }
-  }
-  return false;
+  const onnx_frame *frame = s->frame;
+  return onnx_visit_reads(im->arena, node, is_sequence_of, &frame);
 }
 
 /* --- the nodes --- */
 
+/* An onnx_reads_fn. */
+static bool is_deferred(void *importer, const char *name) {
+  return str_map_get(&((const onnx_importer *)importer)->deferred, name) != NULL;
+}
+
 /* Returns true if the node or one of its bodies reads a result of a deferred node.  The node's onnx_requirements do not
  * show this reliably, since the import of a body stops at the first failure. */
 static bool reads_deferred(onnx_importer *im, const Onnx__NodeProto *node) {
-  onnx_names reads = {0};
-  onnx_node_reads(im->arena, node, &reads);
-  for (uint32_t k = 0; k < reads.n; k++) {
-    if (str_map_get(&im->deferred, reads.items[k])) {
-      return true;
-    }
-  }
-  return false;
+  return onnx_visit_reads(im->arena, node, is_deferred, im);
 }
 
 /* Marks node k as host-interpreted (the host runs it between segments) if it must be and need not wait for other
@@ -328,26 +321,23 @@ static void add_leaving(onnx_importer *im, root_list *roots, const char *name, h
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
-  onnx_names reads = {0};
-  str_map needed;
-  str_map_init(&needed, im->arena);
+  onnx_reads reads = {0};
+  str_map_init(&reads.seen, im->arena);
   for (size_t k = 0; k < f->n_nodes; k++) {
     if (im->segment->states[k] != ONNX_NODE_DONE) {
-      onnx_node_reads(im->arena, f->nodes[k], &reads);
+      onnx_add_reads(&reads, f->nodes[k]);
     }
   }
-  for (uint32_t k = 0; k < reads.n; k++) {
-    *str_map_put(&needed, reads.items[k]) = im;
-  }
+  str_map *needed = &reads.seen;
   for (size_t k = 0; k < f->n_outputs; k++) {
-    *str_map_put(&needed, onnx_frame_output(f, k)) = NULL;
+    *str_map_put(needed, onnx_frame_output(f, k)) = NULL;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
     bool fresh = im->segment->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
     for (size_t o = 0; fresh && o < f->nodes[k]->n_output; o++) {
       const char *name = f->nodes[k]->output[o];
       hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
-      if (v && v->def && str_map_get(&needed, name)) {
+      if (v && v->def && str_map_get(needed, name)) {
         add_leaving(im, roots, name, *v);
       }
     }

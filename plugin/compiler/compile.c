@@ -100,6 +100,10 @@ static void drop_pages(const void *owner, const void *data, uint64_t bytes) {
   }
 }
 
+rt_sharing compiler_sharing(const compiler_model *s, rt_weight_pool *pool) {
+  return (rt_sharing){.weight_pool = pool, .is_persistent = model_lasts, .drop = drop_pages, .owner = s->model};
+}
+
 /* Copies to the arena what the report points to. */
 static void keep_report(arena *a, rt_report *r) {
   r->tuned = arena_memdup(a, r->tuned, r->n_tuned * sizeof *r->tuned);
@@ -117,11 +121,8 @@ static status compile_module(void *data);
  */
 static status compile_and_keep(void *data) {
   compile_call *c = data;
-  rt_sharing sharing = *c->request->options.sharing;
+  rt_sharing sharing = compiler_sharing(c->s, c->request->options.sharing->weight_pool);
   compile_request request = *c->request;
-  sharing.is_persistent = model_lasts;
-  sharing.drop = drop_pages;
-  sharing.owner = c->s->model;
   request.options.sharing = &sharing;
   compile_call inner = *c;
   inner.request = &request;
@@ -249,13 +250,12 @@ static int drop_code(struct dl_phdr_info *object, size_t size, void *unused) {
   return own;
 }
 
-/* Gives memory back to the system: the pages of the model's file and of LLVM's code that were read, and the memory that
- * malloc would keep after compiling a large model.  A few megabytes stay, and all of it if the program is small: its
- * runs then need less than the compilation did, and the next one would get each page by a fault (1.7 ms of 16 for
- * silero-vad's second program). */
-static void give_memory_back(const opened_model *l, const rt_report *report) {
-  enum { SMALL = 4 << 20 }; /* bytes of constants */
-  if (report->constant_bytes < SMALL) {
+/* A few megabytes stay, and all of it if the program is small: its runs then need less than the compilation did, and
+ * the next one would get each page by a fault (1.7 ms of 16 for silero-vad's second program). */
+void compiler_give_memory_back(const compiler_model *s, uint64_t constant_bytes) {
+  enum { SMALL = 4 << 20 };
+  const opened_model *l = s->model;
+  if (constant_bytes < SMALL) {
     return;
   }
   if (l->onnx) {
@@ -283,7 +283,7 @@ status compiler_compile(const compiler_model *s, const compile_request *request,
   }
   arena_destroy(c.scratch);
   if (c.scratch) {
-    give_memory_back(s->model, report);
+    compiler_give_memory_back(s, report->constant_bytes);
   }
   return failed;
 }

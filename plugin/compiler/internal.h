@@ -7,6 +7,7 @@
 #include "frontend/model/model.h"
 #include "hlo/ir/ir.h"
 #include "plugin/compiler/compiler.h"
+#include "runtime/program/weight_pool.h"
 
 /* The compiler's data of an opened model, to which compiler_model.model points.  Either `onnx` or `hlo` is NULL. */
 typedef struct opened_model {
@@ -48,6 +49,13 @@ STATUS_MUST_USE status compiler_import_whole(const compiler_model *s, const comp
  * guard_run.  In precompute.c. */
 STATUS_MUST_USE status compiler_precompute(hlo_module *m, const rt_backend *b, const rt_compile_options *options,
                                            arena *a);
+
+/* Returns what programs of the model share: constants in the model's files and those with which it was opened are used
+ * where they are.  In compile.c. */
+rt_sharing compiler_sharing(const compiler_model *s, rt_weight_pool *pool);
+/* Gives memory back to the system after compiling programs with so many bytes of constants: the pages of the model's
+ * file and of LLVM's code that were read, and the memory that malloc would keep.  In compile.c. */
+void compiler_give_memory_back(const compiler_model *s, uint64_t constant_bytes);
 
 /* Sets in the program for which contents of inputs it is valid, and which parameters tell elements of inputs
  * (rt_io.told).  In compile.c. */

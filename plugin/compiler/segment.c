@@ -30,6 +30,7 @@ void segment_clear(segment *x) {
     rt_weight_pool_release(x->pool, x->program);
     rt_weight_pool_collect(x->pool);
   }
+  arena_destroy(x->compiling);
   arena_destroy(x->arena);
   *x = (segment){0};
 }

@@ -28,6 +28,7 @@ typedef struct making {
   interpreter_run *run;
   const onnx_frame *frame;
   segment *out;
+  onnx_segment info;  /* of the last attempt, on out->compiling */
   bool open;          /* whether the segment is to be for all sizes */
   int64_t least_hint; /* see onnx_import_open_segment */
   double start;
@@ -69,20 +70,20 @@ static uint32_t learn(const interpreter_site *site, const onnx_frame *f, arena *
 
 /* --- importing --- */
 
-static status import_once(const making *m, segment *x) {
-  return m->open ? onnx_import_open_segment(x->arena, m->frame, m->least_hint, ref_fold, &x->info)
-                 : onnx_import_segment(x->arena, m->frame, false, ref_fold, &x->info);
+static status import_once(making *m) {
+  arena *a = m->out->compiling;
+  return m->open ? onnx_import_open_segment(a, m->frame, m->least_hint, ref_fold, &m->info)
+                 : onnx_import_segment(a, m->frame, false, ref_fold, &m->info);
 }
 
 /* Imports the segment.  If the import asks for the contents of arrays, these become known and the segment is imported
  * again; each round makes at least one more array known, so the loop ends. */
-static status import_segment(const making *m) {
-  segment *x = m->out;
+static status import_segment(making *m) {
   for (bool again = true; again;) {
-    TRY(import_once(m, x));
+    TRY(import_once(m));
     again = false;
-    for (uint32_t k = 0; k < x->info.params.n; k++) {
-      onnx_array *a = x->info.params.items[k].array;
+    for (uint32_t k = 0; k < m->info.params.n; k++) {
+      onnx_array *a = m->info.params.items[k].array;
       if (a->asked) {
         again |= !a->known;
         a->open_elements = onnx_holds_sizes(&a->value.shape) ? UINT64_MAX : 0;
@@ -102,8 +103,7 @@ static void note_use(segment *x, const onnx_array_use *u, bool contents) {
       (used_array){arena_strdup(x->arena, u->name), literal_make(l->shape, copy), u->array->n, u->elements};
 }
 
-static void note_uses(segment *x) {
-  const onnx_segment *info = &x->info;
+static void note_uses(segment *x, const onnx_segment *info) {
   x->uses = ARENA_NEW_N(x->arena, used_array, info->params.n + info->constants.n + info->sequences.n);
   for (uint32_t k = 0; k < info->params.n; k++) {
     note_use(x, &info->params.items[k], false);
@@ -116,24 +116,44 @@ static void note_uses(segment *x) {
   }
 }
 
-/* Notes which results are constants.  Returns true if all are, so that the segment needs no program. */
-static bool note_literals(segment *x) {
-  const hlo_computation *entry = x->info.module->entry;
-  const hlo_size_of *size_of = x->info.module->size_of;
+/* Notes the results, without their values.  Returns true if all are constants, so that the segment needs no program. */
+static bool note_results(segment *x, const onnx_segment *info) {
+  const hlo_computation *entry = info->module->entry;
+  const hlo_size_of *size_of = info->module->size_of;
   bool all = true;
   while (x->n_results < entry->n_roots && !(size_of && size_of[x->n_results].axis >= 0)) {
     x->n_results++;
   }
-  x->literals = ARENA_NEW_N(x->arena, literal, x->n_results + 1);
+  x->results = ARENA_NEW_N(x->arena, segment_result, x->n_results + 1);
   for (uint32_t k = 0; k < x->n_results; k++) {
-    const literal *l = hlo_literal(entry->roots[k]);
-    if (l) {
-      x->literals[k] = *l;
-      x->literals[k].data = l->data ? l->data : "";
-    }
-    all &= l != NULL;
+    x->results[k] = (segment_result){.name = arena_strdup(x->arena, info->module->result_names[k]),
+                                     .known = info->known[k],
+                                     .open_dims = info->open_dims[k],
+                                     .open_elements = info->open_elements[k]};
+    all &= hlo_literal(entry->roots[k]) != NULL;
   }
   return all;
+}
+
+/* Copies the values of the results, which are all constants. */
+static void keep_values(segment *x, const hlo_module *m) {
+  for (uint32_t k = 0; k < x->n_results; k++) {
+    const literal *l = hlo_literal(m->entry->roots[k]);
+    const void *data = l->data ? arena_memdup(x->arena, l->data, (size_t)shape_bytes(&l->shape)) : "";
+    x->results[k].value = literal_make(l->shape, (void *)data);
+  }
+}
+
+/* Copies what a run needs of the import. */
+static void keep_import(segment *x, const onnx_frame *f, const onnx_segment *info) {
+  x->after = arena_memdup(x->arena, info->states, f->n_nodes);
+  x->reason = info->reason ? arena_strdup(x->arena, info->reason) : NULL;
+  x->n_leaving = info->n_leaving;
+  x->leaving = arena_memdup(x->arena, info->leaving, info->n_leaving * sizeof *info->leaving);
+  for (uint32_t k = 0; k < x->n_leaving; k++) {
+    x->leaving[k].name = arena_strdup(x->arena, x->leaving[k].name);
+  }
+  note_uses(x, info);
 }
 
 /* --- compiling --- */
@@ -141,19 +161,22 @@ static bool note_literals(segment *x) {
 static status compile(making *m, bool general) {
   segmented_model *p = m->run->segments;
   segment *x = m->out;
-  x->imported = m->run->options->watch ? hlo_module_clone(x->arena, x->info.module) : NULL;
+  x->imported = m->run->options->watch ? hlo_module_clone(x->compiling, m->info.module) : NULL;
   rt_compile_options options = p->request.options;
-  rt_sharing sharing = {.weight_pool = p->pool};
+  rt_sharing sharing = compiler_sharing(p->source, p->pool);
   options.sharing = p->pool ? &sharing : NULL;
   options.eval = ref_fold;
   options.keep_text = false;
   if (general || (options.tune == RT_TUNE_FAST && p->seconds_tuning > MOST_TUNING)) {
     options.tune = RT_TUNE_KNOWN;
   }
-  TRY(compiler_precompute(x->info.module, p->backend, &options, x->arena));
-  TRY(p->backend->compiler->compile((struct hlo_module *)x->info.module, &options, x->arena, &x->program, &m->report));
+  TRY(compiler_precompute(m->info.module, p->backend, &options, x->compiling));
+  TRY(p->backend->compiler->compile((struct hlo_module *)m->info.module, &options, x->compiling, &x->program,
+                                    &m->report));
   p->seconds_tuning += m->report.seconds_tuning;
+  p->new_constants += m->report.constant_bytes;
   if (p->pool) {
+    x->program = rt_program_keep(x->arena, x->program, &sharing);
     rt_weight_pool_retain(p->pool, x->program);
     x->pool = p->pool;
   }
@@ -165,7 +188,7 @@ static status compile(making *m, bool general) {
 /* Returns true if the module's parameters have the shapes of the frame's arrays.  The shapes may differ, since the
  * import replaces a symbol that it pins by its hint, which need not be the size at hand. */
 static bool is_for_arrays(const making *m) {
-  const hlo_computation *entry = m->out->info.module->entry;
+  const hlo_computation *entry = m->info.module->entry;
   bool same = true;
   for (uint32_t k = 0; same && k < entry->n_params; k++) {
     shape s = segment_param_shape(m->out, k, m->frame, m->run->scratch);
@@ -182,15 +205,21 @@ static status make_guarded(void *data) {
   x->budget.deadline = run ? run->deadline : 0;
   x->budget.stopped = run ? run->stopped : NULL;
   x->arena = arena_create(&x->budget);
+  x->compiling = arena_create(&x->budget);
+  m->info = (onnx_segment){0};
   x->before = arena_memdup(x->arena, m->frame->states, m->frame->n_nodes);
   TRY(import_segment(m));
-  note_uses(x);
-  bool general = !hlo_is_static(x->info.module);
-  bool nothing = note_literals(x);
+  keep_import(x, m->frame, &m->info);
+  bool general = !hlo_is_static(m->info.module);
+  bool nothing = note_results(x, &m->info);
   /* a segment that computes nothing gets no binding, so nothing would check its guards */
   CHECK_THAT(!general || !nothing, STATUS_UNSUPPORTED, "the segment computes nothing");
   CHECK_THAT(general || is_for_arrays(m), STATUS_UNSUPPORTED, "the segment is for other sizes");
-  return nothing ? NULL : compile(m, general);
+  if (nothing) {
+    keep_values(x, m->info.module);
+    return NULL;
+  }
+  return compile(m, general);
 }
 
 /* Compiles the segment, and binds it if it is for all sizes.  *made is whether there is then a segment that serves the
@@ -237,8 +266,8 @@ static void tell(const making *m) {
                                   m->report.kernels_found, m->report.n_timed, m->report.n_tuned, exact ? "; " : "",
                                   exact ? m->why : "");
   o->log(o->log_data, false, line);
-  for (uint32_t k = 0; k < x->info.definitions.n; k++) {
-    const onnx_definition *d = &x->info.definitions.items[k];
+  for (uint32_t k = 0; k < m->info.definitions.n; k++) {
+    const onnx_definition *d = &m->info.definitions.items[k];
     line = arena_printf(m->run->scratch, "it is for sizes with %s = %s (%s)", d->symbol, d->equals, d->source);
     o->log(o->log_data, true, line);
   }
@@ -265,5 +294,9 @@ status segment_compile(interpreter_run *run, const interpreter_site *site, const
     r->compiled(r->compiled_data, x->program, m.report.new_code);
   }
   tell(&m);
+  if (!x->imported && (!x->program || x->pool)) { /* without a pool, the program is not copied */
+    arena_destroy(x->compiling);
+    x->compiling = NULL;
+  }
   return NULL;
 }

@@ -6,6 +6,7 @@
 #include <string.h>
 
 #include "plugin/compiler/backend.h"
+#include "plugin/compiler/internal.h"
 #include "plugin/compiler/segments_internal.h"
 #include "runtime/exec/executable.h"
 
@@ -116,9 +117,9 @@ static status execute(interpreter_run *run, const onnx_frame *f, const segment_u
 }
 
 /* Defines the sequences that the segment computed, and takes over the results that are their elements. */
-static status define_sequences(interpreter_run *run, onnx_frame *f, const onnx_segment *info, host_array **results) {
-  for (uint32_t k = 0; k < info->n_leaving; k++) {
-    const onnx_leaving *s = &info->leaving[k];
+static status define_sequences(interpreter_run *run, onnx_frame *f, const segment *x, host_array **results) {
+  for (uint32_t k = 0; k < x->n_leaving; k++) {
+    const onnx_leaving *s = &x->leaving[k];
     host_array *sequence;
     TRY(host_list_new(run, s->kind, s->type, s->n, results + s->first, &sequence));
     memset(results + s->first, 0, s->n * sizeof *results);
@@ -133,23 +134,23 @@ static status run_segment(interpreter_run *run, onnx_frame *f, const segment_use
   host_array **results = ARENA_NEW_N(f->arena, host_array *, n + 1);
   status failed = x->program ? execute(run, f, u, results) : NULL;
   for (uint32_t k = 0; !failed && !x->program && k < n; k++) {
-    failed = host_array_copy(run, &x->literals[k], &results[k]);
+    failed = host_array_copy(run, &x->results[k].value, &results[k]);
   }
   for (uint32_t k = 0; !failed && k < x->n_results; k++) {
-    results[k]->base.known = x->info.known[k];
-    results[k]->base.open_dims = x->info.open_dims[k];
-    results[k]->base.open_elements = x->info.open_elements[k];
+    results[k]->base.known = x->results[k].known;
+    results[k]->base.open_dims = x->results[k].open_dims;
+    results[k]->base.open_elements = x->results[k].open_elements;
   }
-  failed = failed ? failed : define_sequences(run, f, &x->info, results);
+  failed = failed ? failed : define_sequences(run, f, x, results);
   for (uint32_t k = 0; k < n; k++) {
     if (failed || k >= x->n_results) {
       host_array_release(results[k]);
     } else if (results[k]) {
-      interpreter_define(f, x->info.module->result_names[k], results[k]);
+      interpreter_define(f, x->results[k].name, results[k]);
     }
   }
   if (!failed) {
-    memcpy(f->states, x->info.states, f->n_nodes);
+    memcpy(f->states, x->after, f->n_nodes);
   }
   return failed;
 }
@@ -166,26 +167,23 @@ typedef struct frame_list frame_list;
 /* Releases the results of the frame's nodes that are not needed any more.  A result is needed if a node that is still
  * to be run reads it, or if it is an output of the frame. */
 static void release_unread(onnx_frame *f) {
-  onnx_names reads = {0}, all = {0};
-  str_map needed;
+  onnx_names all = {0};
+  onnx_reads needed = {0};
   arena *scratch = arena_create(NULL);
-  str_map_init(&needed, scratch);
+  str_map_init(&needed.seen, scratch);
   for (size_t k = 0; k < f->n_outputs; k++) {
-    *str_map_put(&needed, onnx_frame_output(f, k)) = f;
+    *str_map_put(&needed.seen, onnx_frame_output(f, k)) = f;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
     if (f->states[k] != ONNX_NODE_DONE) {
-      onnx_node_reads(scratch, f->nodes[k], &reads);
+      onnx_add_reads(&needed, f->nodes[k]);
     }
     for (size_t o = 0; o < f->nodes[k]->n_output; o++) {
       *ARENA_PUSH(scratch, all.items, all.n, all.cap) = f->nodes[k]->output[o];
     }
   }
-  for (uint32_t k = 0; k < reads.n; k++) {
-    *str_map_put(&needed, reads.items[k]) = f;
-  }
   for (uint32_t k = 0; k < all.n; k++) {
-    if (str_map_get(&f->arrays, all.items[k]) && !str_map_get(&needed, all.items[k])) {
+    if (str_map_get(&f->arrays, all.items[k]) && !str_map_get(&needed.seen, all.items[k])) {
       define(f, all.items[k], NULL);
     }
   }
@@ -201,8 +199,7 @@ static status step(interpreter_run *run, interpreter_site *site, onnx_frame *f, 
   uint32_t arrays = f->arrays.n;
   TRY(budget_check(run->options->budget));
   TRY(segment_get(run, site, f, &u));
-  const char *reason =
-      u.segment->info.reason ? arena_strdup(f->arena, u.segment->info.reason) : "no node can be imported or run";
+  const char *reason = u.segment->reason ? arena_strdup(f->arena, u.segment->reason) : "no node can be imported or run";
   status failed = run_segment(run, f, &u);
   segment_release(run->segments, &u);
   TRY(failed);
@@ -343,6 +340,14 @@ static status run_guarded(void *data) {
   return NULL;
 }
 
+/* Gives memory back to the system, if the run has compiled segments. */
+static void give_memory_back(segmented_model *p) {
+  pthread_mutex_lock(&p->lock);
+  compiler_give_memory_back(p->source, p->new_constants);
+  p->new_constants = 0;
+  pthread_mutex_unlock(&p->lock);
+}
+
 status segmented_model_run(segmented_model *p, const segments_run_options *options, compiler_array *outputs) {
   interpreter_run run = {.segments = p, .budget = p->budget, .options = options, .scratch = arena_create(NULL)};
   memset(outputs, 0, p->source->n_outputs * sizeof *outputs);
@@ -358,6 +363,7 @@ status segmented_model_run(segmented_model *p, const segments_run_options *optio
     outputs[k] = (compiler_array){0};
   }
   arena_destroy(run.scratch);
+  give_memory_back(p);
   return failed;
 }
 

@@ -30,15 +30,28 @@ typedef struct segment_binding {
   uint64_t last_used;
 } segment_binding;
 
+/* A result of a segment, but for those that are sizes of others (hlo_module.size_of). */
+typedef struct segment_result {
+  const char *name;
+  bool known;         /* whether later segments use it as a constant */
+  uint32_t open_dims; /* its onnx_array.open_dims and open_elements */
+  uint64_t open_elements;
+  literal value; /* its value, if the segment has no program */
+} segment_result;
+
 typedef struct segment {
   struct segment *next;
-  mem_budget budget; /* the budget of `arena`; while the segment is compiled, it has the run's deadline */
+  mem_budget budget; /* the budget of the arenas; while the segment is compiled, it has the run's deadline */
   arena *arena;
-  uint8_t *before; /* the states of the frame's nodes (onnx_node_state) for which the segment was imported */
-  onnx_segment info;
-  uint32_t n_uses;
-  used_array *uses;     /* first the parameters of the program, in order */
-  literal *literals;    /* for each result its value if that is a constant; otherwise data is NULL */
+  arena *compiling; /* has the module and what compiling it needed; NULL if that is not used any more: if the program is
+                       on `arena`, and `imported` is NULL */
+  uint8_t *before, *after; /* the states of the frame's nodes (onnx_node_state) for which the segment was imported, and
+                              those after it has run */
+  const char *reason;      /* onnx_segment.reason */
+  uint32_t n_uses, n_results, n_leaving;
+  used_array *uses; /* first the parameters of the program, in order */
+  segment_result *results;
+  onnx_leaving *leaving;
   hlo_module *imported; /* a copy from before compiling, for segments_run_options.watch; NULL if `watch` is NULL or has
                            been called for this segment */
   rt_program *program;  /* NULL if there is nothing to compute */
@@ -47,7 +60,7 @@ typedef struct segment {
   bool general;              /* whether the program is for all sizes: then parameters may have other shapes than
                                 those in `uses` */
   segment_binding *bindings; /* of a general program */
-  uint32_t n_results, runs;  /* results except those that are sizes of others (hlo_module.size_of); runs in progress */
+  uint32_t runs;             /* in progress */
   uint64_t last_used;
 } segment;
 
@@ -63,7 +76,8 @@ struct segmented_model {
   arena *arena;         /* the arena of the tree of interpreter_site below `main` */
   interpreter_site main;
   uint64_t clock;
-  double seconds_tuning; /* the time that tuning took, in all segments together */
+  double seconds_tuning;  /* the time that tuning took, in all segments together */
+  uint64_t new_constants; /* bytes of constants in the segments compiled since memory was given back to the system */
 };
 
 /* Does guard_run(fn, data) while holding the model's lock. */

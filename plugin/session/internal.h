@@ -81,8 +81,11 @@ struct session {
   pid_t taken_by;           /* the process of the thread that has the turn (session_take_turn); 0 if none has it */
   pthread_cond_t turn_ends; /* also signalled when a specialisation ends */
   /* Only the thread that has the turn may remove programs, or change `compiling`, `weight_pool`, `segments`,
-   * `n_refused`, and what `arena`, `source` and `cache` point to. */
+   * `n_refused`, `most_small`, and what `arena`, `source` and `cache` point to. */
   uint32_t n_refused; /* how often sizes got a program of their own, since the model was not compiled for all sizes */
+  /* UINT32_MAX, or, if the model ran segment by segment, how many of its inputs' sizes were 0 or 1.  Only such hints
+   * may make a difference, so that it is tried again for fewer of them. */
+  uint32_t most_small;
   rt_weight_pool *weight_pool;  /* constants of the programs */
   rt_weight_pool *segment_pool; /* what the segments share, guarded by their own lock; NULL as long as there
                                    are no segments */
@@ -159,6 +162,8 @@ void session_free_programs(session *s);
 bool session_allows_general(const session *s);
 /* Returns true if neither the inputs `told`, the model nor options.dims give the size of some dimension. */
 bool session_has_open_sizes(const session *s, const session_inputs *told);
+/* Returns how many dimensions of the inputs have the size 0 or 1. */
+uint32_t session_small_sizes(const session *s, const session_inputs *inputs);
 /* Returns true if the next compilation, which is for these inputs, should make a program for all sizes.  The
  * caller has the turn (session_take_turn). */
 bool session_wants_general(const session *s, const session_inputs *inputs);

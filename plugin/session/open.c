@@ -426,6 +426,7 @@ status session_open(const char *path, const void *bytes, size_t size, const sess
   s->budget.outer = options->outer;
   s->loading.budget = &s->budget;
   s->patience = 30;
+  s->most_small = UINT32_MAX;
   s->compiling.outer = s->specialising.outer = &s->budget;
   s->budget.deadline = s->compiling.deadline = deadline_after(options->max_seconds);
   double start = clock_seconds();

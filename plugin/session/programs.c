@@ -417,7 +417,7 @@ bool session_wants_general(const session *s, const session_inputs *inputs) {
   const session_inputs *told = s->options.keep_open ? inputs : &(session_inputs){0};
   bool open = s->meets_contents || s->options.n_ranges || session_has_open_sizes(s, told);
   return open && s->n_generals < (s->options.n_ranges ? MOST_CORNERS : MOST_GENERALS) && s->n_refused < MOST_REFUSED &&
-         session_allows_general(s);
+         session_small_sizes(s, inputs) < s->most_small && session_allows_general(s);
 }
 
 void session_add_general(session *s, session_program *c) {

@@ -83,6 +83,17 @@ bool session_has_open_sizes(const session *s, const session_inputs *told) {
   return open;
 }
 
+uint32_t session_small_sizes(const session *s, const session_inputs *inputs) {
+  uint32_t n = 0;
+  for (uint32_t k = 0; k < s->source->n_inputs; k++) {
+    shape x = session_input_shape(s, inputs, k);
+    for (int d = 0; d < x.rank; d++) {
+      n += x.dims[d] == 0 || x.dims[d] == 1;
+    }
+  }
+  return n;
+}
+
 typedef struct assuming {
   session *s;
   const session_inputs *inputs;

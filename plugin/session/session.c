@@ -383,6 +383,7 @@ static void note_refused(const compilation *c) {
   s->exact_reason = reason;
   pthread_mutex_unlock(&s->lock);
   s->n_refused++;
+  s->most_small = c->segmented ? session_small_sizes(s, c->inputs) : s->most_small;
   session_log(s, SESSION_LOG_INFO, "no program is for all sizes: %s", reason);
 }
 

@@ -42,21 +42,48 @@ static bool is_index_vector(const shape *s) {
   return s->rank == 1 && s->dims[0] <= 16 && (s->type == DTYPE_S64 || s->type == DTYPE_S32);
 }
 
+/* Writes n copies of an element. */
+static void fill(char *to, const char *element, size_t size, size_t n) {
+  memcpy(to, element, size);
+  for (size_t done = 1; done < n; done *= 2) {
+    memcpy(to + done * size, to, (done < n - done ? done : n - done) * size);
+  }
+}
+
+/* Returns the first of the last dimensions whose elements are one element of the operand (*same), or stand next to each
+ * other in it, if `step` has the operand's strides. */
+static int first_of_run(const shape *to, const int64_t *step, int64_t *run, bool *same) {
+  int d = to->rank;
+  *run = 1;
+  *same = d > 0 && step[d - 1] == 0;
+  while (d > 0 && (to->dims[d - 1] == 1 || step[d - 1] == (*same ? 0 : *run))) {
+    *run *= to->dims[--d];
+  }
+  return d;
+}
+
 static literal broadcast_literal(const literal *x, const hlo_instr *i, arena *a) {
   const int64_t *dims = hlo_ints(i, HLO_ATTR_DIMENSIONS);
   const shape *to = &i->shapes[0];
   size_t size = dtype_bytes((dtype)to->type);
-  int64_t from[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK] = {0}, index[SHAPE_MAX_RANK] = {0}, at = 0;
+  int64_t from[SHAPE_MAX_RANK], step[SHAPE_MAX_RANK] = {0}, index[SHAPE_MAX_RANK] = {0}, at = 0, run;
+  bool same;
   shape_strides(&x->shape, from);
   for (int k = 0; k < x->shape.rank; k++) {
     step[dims[k]] = x->shape.dims[k] == 1 ? 0 : from[k];
   }
   void *data;
   literal l = literal_new(a, *to, &data);
+  int outer = first_of_run(to, step, &run, &same);
   int64_t n = shape_elements(to);
-  for (int64_t e = 0; e < n; e++) {
-    memcpy((char *)data + (size_t)e * size, (const char *)x->data + (size_t)at * size, size);
-    for (int k = to->rank; k-- > 0;) { /* advances `index` and `at` to the next element */
+  for (int64_t e = 0; e < n; e += run) {
+    const char *source = (const char *)x->data + (size_t)at * size;
+    if (same) {
+      fill((char *)data + (size_t)e * size, source, size, (size_t)run);
+    } else {
+      memcpy((char *)data + (size_t)e * size, source, (size_t)run * size);
+    }
+    for (int k = outer; k-- > 0;) { /* advances `index` and `at` to the next run */
       at += step[k];
       if (++index[k] < to->dims[k]) {
         break;

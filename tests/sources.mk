@@ -295,6 +295,7 @@ hlo_tests = \
 	tests/hlo/attention/scaled.hlo \
 	tests/hlo/attention/zeros.hlo \
 	tests/hlo/batch_norm/chain.hlo \
+	tests/hlo/batch_norm/large.hlo \
 	tests/hlo/batch_norm/narrow.hlo \
 	tests/hlo/batch_norm/not.hlo \
 	tests/hlo/batch_norm/rounded.hlo \
@@ -858,6 +859,7 @@ tests_files = \
 	tests/hlo/attention/scaled.expected \
 	tests/hlo/attention/zeros.expected \
 	tests/hlo/batch_norm/chain.expected \
+	tests/hlo/batch_norm/large.expected \
 	tests/hlo/batch_norm/narrow.expected \
 	tests/hlo/batch_norm/not.expected \
 	tests/hlo/batch_norm/rounded.expected \

@@ -1,5 +1,6 @@
 /* batch_norm.c - constant factors and shifts of the channels after a convolution or dot are merged into its weights and
- * one addition.
+ * one addition.  The weights of a large dot stay as they are, and one multiplication takes the factors: it costs
+ * nothing beside reading the weights, while a copy of them takes memory and time before the first result.
  *
  * Requires: fold and simplify, so that normalisation is a chain of add, subtract, multiply, divide and negate with
  * broadcast constants.  Keeps: results, except for rounding (the chain is computed in f64 and rounded once into weights
@@ -19,12 +20,14 @@ typedef struct channels {
   int dimension; /* the dimension of the result that runs over channels */
   int weights_dimension;
   int64_t n;
+  bool keeps_weights; /* whether a multiplication takes the factors, and not the weights */
   double *scale, *shift;
   double *u; /* the constants of the chain's current operation, by channel */
   uint32_t n_steps, n_scalings;
 } channels;
 
 static bool find_channels(hlo_instr *i, channels *c) {
+  enum { LARGE = 1 << 16 }; /* elements of a dot's weights: 256 KiB of f32, the time of a kernel or two */
   const literal *w = i->n_operands == 2 ? hlo_literal(i->operands[1]) : NULL;
   const shape *s = &i->shapes[0];
   if (!w || !dtype_is_float(hlo_type(i->operands[1])) || s->rank == 0) {
@@ -45,6 +48,7 @@ static bool find_channels(hlo_instr *i, channels *c) {
   }
   c->dimension = s->rank - 1;
   c->n = s->dims[c->dimension];
+  c->keeps_weights = shape_elements(&w->shape) > LARGE;
   return n_free == 1 && hlo_n_ints(i, HLO_ATTR_RHS_BATCH) == 0 && dim_is_const(c->n);
 }
 
@@ -125,7 +129,17 @@ static hlo_value follow(channels *c, arena *scratch) {
   return v;
 }
 
-static bool is_useful(const channels *c) { return c->n_scalings > 0 || c->n_steps > 1; }
+static bool any_shift(const channels *c) {
+  for (int64_t k = 0; k < c->n; k++) {
+    if (c->shift[k] != 0) {
+      return true;
+    }
+  }
+  return false;
+}
+
+/* Returns the number of operations after the contraction that stand for the chain. */
+static uint32_t n_left(const channels *c) { return (c->keeps_weights && c->n_scalings) + any_shift(c); }
 
 /* Returns true if the chain's result is rounded to integers after sums that are exact (hlo/passes/integer_sums.c).
  * Elementwise operations, such as an activation and the division by a scale, may stand before the rounding. */
@@ -137,25 +151,40 @@ static bool is_requantized(const channels *c, hlo_value last) {
   return user && user->op == HLO_ROUND && literal_is_whole(hlo_literal(c->contraction->operands[1]));
 }
 
-/* Returns the largest magnitude of n elements; `from` may be unaligned. */
-static double largest_of(dtype t, const char *from, int64_t n) {
-  double largest = 0;
-  for (int64_t k = 0; k < n; k++) {
-    const char *at = from + (size_t)k * dtype_bytes(t);
-    double x = fabs(t == DTYPE_F32 ? load_f32(at) : dtype_load_f64(t, at));
-    largest = x > largest ? x : largest;
-  }
-  return largest;
+/* How the elements of the weights belong to channels: there are n rows of `length` elements.  Those of row k belong to
+ * channel k % c->n, or, if the channels are the last dimension, element j of any row belongs to channel j. */
+typedef struct rows {
+  int64_t n, length;
+  bool across; /* whether the channels are the last dimension */
+  size_t bytes;
+} rows;
+
+static rows rows_of(const channels *c) {
+  const shape *s = &hlo_literal(c->contraction->operands[1])->shape;
+  int64_t inner = shape_product(s, c->weights_dimension + 1, s->rank), n = shape_elements(s);
+  rows r = {.across = inner == 1, .length = inner == 1 ? c->n : inner};
+  r.n = r.length ? n / r.length : 0;
+  r.bytes = (size_t)r.length * dtype_bytes((dtype)s->type);
+  return r;
 }
 
-/* Sets largest[k] to the largest magnitude of the weights at position k of `dimension`. */
-static void find_largest(const literal *w, int dimension, double *largest) {
-  int64_t rows = w->shape.dims[dimension], inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
-  int64_t n = inner ? shape_elements(&w->shape) / inner : 0;
-  size_t row = (size_t)inner * dtype_bytes((dtype)w->shape.type);
-  for (int64_t k = 0; k < n; k++) {
-    double x = largest_of((dtype)w->shape.type, (const char *)w->data + (size_t)k * row, inner);
-    largest[k % rows] = x > largest[k % rows] ? x : largest[k % rows];
+/* Raises largest[0], or largest[k] for each k if `across`, to the magnitudes of a row's elements; `from` may be
+ * unaligned. */
+static void raise_largest(dtype t, const char *from, const rows *r, double *largest) {
+  for (int64_t k = 0; k < r->length; k++) {
+    const char *at = from + (size_t)k * dtype_bytes(t);
+    double x = fabs(t == DTYPE_F32 ? load_f32(at) : dtype_load_f64(t, at)), *most = &largest[r->across ? k : 0];
+    *most = x > *most ? x : *most;
+  }
+}
+
+/* Sets largest[k] to the largest magnitude of the weights of channel k. */
+static void find_largest(const channels *c, double *largest) {
+  const literal *w = hlo_literal(c->contraction->operands[1]);
+  rows r = rows_of(c);
+  for (int64_t k = 0; k < r.n; k++) {
+    const char *from = (const char *)w->data + (size_t)k * r.bytes;
+    raise_largest((dtype)w->shape.type, from, &r, &largest[r.across ? 0 : k % c->n]);
   }
 }
 
@@ -167,8 +196,11 @@ static void find_largest(const literal *w, int dimension, double *largest) {
 static bool fits_type(const channels *c, arena *scratch) {
   const double dead = 0x1p-100, most = dtype_max_f64((dtype)c->contraction->shapes[0].type), least_normal = 4 / most;
   double *largest = ARENA_NEW_N(scratch, double, c->n);
-  if (c->n_scalings) {
-    find_largest(hlo_literal(c->contraction->operands[1]), c->weights_dimension, largest);
+  for (int64_t k = 0; c->keeps_weights && k < c->n; k++) {
+    largest[k] = 1;
+  }
+  if (c->n_scalings && !c->keeps_weights) {
+    find_largest(c, largest);
   }
   for (int64_t k = 0; k < c->n; k++) {
     double x = largest[k] * fabs(c->scale[k]);
@@ -179,78 +211,77 @@ static bool fits_type(const channels *c, arena *scratch) {
   return true;
 }
 
-/* Multiplies n elements by `factor`; `from` may be unaligned. */
-static void scale_any(dtype t, const char *from, int64_t n, double factor, char *to) {
+/* Multiplies the elements of a row by scale[0], or by scale[k] for each k if `across`; `from` may be unaligned. */
+static void scale_any(dtype t, const char *from, const rows *r, const double *scale, char *to) {
   size_t size = dtype_bytes(t);
-  for (int64_t k = 0; k < n; k++) {
+  for (int64_t k = 0; k < r->length; k++) {
     double x = dtype_load_f64(t, from + (size_t)k * size);
-    dtype_store_f64(t, to + (size_t)k * size, x * factor, false, DTYPE_ROUND_NEAREST);
+    dtype_store_f64(t, to + (size_t)k * size, x * scale[r->across ? k : 0], false, DTYPE_ROUND_NEAREST);
   }
 }
 
 /* Does what scale_any does for f32, with the same results.  Most weights have this type and millions of elements, for
  * which the general conversions of scale_any would be slow. */
-static void scale_f32(const char *from, int64_t n, double factor, char *to) {
-  for (int64_t k = 0; k < n; k++) {
-    float x = (float)(load_f32(from + (size_t)k * sizeof x) * factor);
+static void scale_f32(const char *from, const rows *r, const double *scale, char *to) {
+  for (int64_t k = 0; k < r->length; k++) {
+    float x = (float)(load_f32(from + (size_t)k * sizeof x) * scale[r->across ? k : 0]);
     memcpy(to + (size_t)k * sizeof x, &x, sizeof x);
   }
 }
 
-/* Returns the weights with the elements at position k of `dimension` multiplied by scale[k]. */
-static literal scaled(const literal *w, int dimension, const double *scale, arena *a) {
+/* Returns the weights with the elements of channel k multiplied by c->scale[k]. */
+static literal scaled(const channels *c, arena *a) {
+  const literal *w = hlo_literal(c->contraction->operands[1]);
   void *data;
   literal l = literal_new(a, w->shape, &data);
   dtype t = (dtype)w->shape.type;
-  int64_t rows = w->shape.dims[dimension], inner = shape_product(&w->shape, dimension + 1, w->shape.rank);
-  int64_t n = inner ? shape_elements(&w->shape) / inner : 0;
-  size_t row = (size_t)inner * dtype_bytes(t);
-  for (int64_t k = 0; k < n; k++) {
-    const char *from = (const char *)w->data + (size_t)k * row;
-    char *to = (char *)data + (size_t)k * row;
+  rows r = rows_of(c);
+  for (int64_t k = 0; k < r.n; k++) {
+    const char *from = (const char *)w->data + (size_t)k * r.bytes;
+    char *to = (char *)data + (size_t)k * r.bytes;
+    const double *scale = &c->scale[r.across ? 0 : k % c->n];
     if (t == DTYPE_F32) {
-      scale_f32(from, inner, scale[k % rows], to);
+      scale_f32(from, &r, scale, to);
     } else {
-      scale_any(t, from, inner, scale[k % rows], to);
+      scale_any(t, from, &r, scale, to);
     }
   }
   return l;
 }
 
-static bool any_shift(const channels *c) {
+/* Returns the constant with the numbers `x`, one for each channel, broadcast to the contraction's result. */
+static hlo_value by_channel(hlo_builder *b, const channels *c, const double *x) {
+  const shape *s = &c->contraction->shapes[0];
+  dtype t = (dtype)s->type;
+  void *data;
+  literal l = literal_new(c->contraction->parent->module->arena, shape_make(t, 1, &c->n), &data);
   for (int64_t k = 0; k < c->n; k++) {
-    if (c->shift[k] != 0) {
-      return true;
-    }
+    dtype_store_f64(t, (char *)data + (size_t)k * dtype_bytes(t), x[k], false, DTYPE_ROUND_NEAREST);
   }
-  return false;
+  int64_t dimension = c->dimension;
+  return hlo_broadcast(b, hlo_constant(b, l), *s, &dimension);
 }
 
 static status fold_chain(channels *c, hlo_value last, pass_context *context) {
   hlo_instr *i = c->contraction;
-  arena *a = i->parent->module->arena;
   hlo_builder b = hlo_pass_builder(context, i->parent, i);
   b.eval = NULL; /* otherwise a small broadcast would become an array, and not be recognised as a bias */
-  if (c->n_scalings) {
-    hlo_set_operand(i, 1, hlo_constant(&b, scaled(hlo_literal(i->operands[1]), c->weights_dimension, c->scale, a)));
+  if (c->n_scalings && !c->keeps_weights) {
+    hlo_set_operand(i, 1, hlo_constant(&b, scaled(c, i->parent->module->arena)));
   }
+  b.before = last.def;
   hlo_value v = hlo_result(i, 0);
+  if (c->n_scalings && c->keeps_weights) {
+    v = hlo_binary(&b, HLO_MUL, v, by_channel(&b, c, c->scale));
+  }
   if (any_shift(c)) {
-    void *data;
-    literal l = literal_new(a, shape_make(hlo_type(v), 1, &c->n), &data);
-    size_t size = dtype_bytes(hlo_type(v));
-    for (int64_t k = 0; k < c->n; k++) {
-      dtype_store_f64(hlo_type(v), (char *)data + (size_t)k * size, c->shift[k], false, DTYPE_ROUND_NEAREST);
-    }
-    int64_t dimension = c->dimension;
-    b.before = last.def;
-    v = hlo_binary(&b, HLO_ADD, v, hlo_broadcast(&b, hlo_constant(&b, l), i->shapes[0], &dimension));
+    v = hlo_binary(&b, HLO_ADD, v, by_channel(&b, c, c->shift));
   }
   TRY(hlo_builder_take_error(&b));
   hlo_replace(last, v);
   hlo_remove(last.def);
   hlo_pass_note(context, "contractions", 1);
-  hlo_pass_note(context, "operations folded", c->n_steps - any_shift(c));
+  hlo_pass_note(context, "operations folded", c->n_steps - n_left(c));
   return NULL;
 }
 
@@ -265,7 +296,7 @@ status pass_batch_norm(hlo_module *m, pass_context *c, bool *changed) {
       }
       TRY(budget_check(arena_budget(c->scratch)));
       hlo_value last = follow(&x, c->scratch);
-      if (last.def != i && is_useful(&x) && fits_type(&x, c->scratch) && !is_requantized(&x, last)) {
+      if (n_left(&x) < x.n_steps && fits_type(&x, c->scratch) && !is_requantized(&x, last)) {
         TRY(fold_chain(&x, last, c));
         *changed = true;
       }

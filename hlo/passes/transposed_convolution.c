@@ -5,9 +5,9 @@
  * convolution has s times as many output channels, next to each other in each group; a reshape and a transpose then
  * move these channels to their positions along the dimension.
  *
- * Requires: a target that sets channels_last; runs after layout.  Keeps: results up to rounding, and except for
- * products of infinities with zeros.  Breaks: nothing.  It applies only without strides and dilation of the kernel,
- * and if the kernel does not get too many zeros.
+ * Requires: a target that sets channels_last; runs after layout, and before fold, which computes the new kernels.
+ * Keeps: results up to rounding, and except for products of infinities with zeros.  Breaks: nothing.  It applies only
+ * without strides and dilation of the kernel, and if the kernel does not get too many zeros.
  *
  * The kernels of the phases may have different numbers of elements, so that some elements of v are zeros of no use.  If
  * v has at most two elements along each dimension, as for a kernel of 3 and a distance of 2, there is one convolution
@@ -257,6 +257,7 @@ static bool spread_to_phases(hlo_builder *b, hlo_instr *i) {
     return false;
   }
   b->source = i->source;
+  b->eval = NULL; /* fold frees what the new kernel was rearranged from, at once; the builder would keep it */
   hlo_value w = new_kernel(b, i, axes, n);
   hlo_value y = splits(i, axes, n) ? convolve_phases(b, i, w, axes, n) : convolve(b, i, w, axes, n);
   return !b->error && hlo_becomes(i, place_phases(b, y, i, axes, n));

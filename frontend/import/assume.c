@@ -137,6 +137,48 @@ static status find_sizes(search *s, const onnx_model *m, const onnx_import_optio
   return failed ? first : NULL;
 }
 
+/* --- smaller sizes --- */
+
+static bool breaks_a_guard(const search *s, const dim_change *c) {
+  uint32_t n;
+  const dim_guard *guards = dim_guards(s->dims, &n);
+  bool breaks = false;
+  for (uint32_t k = 0; k < n && !breaks; k++) {
+    breaks = dim_breaks_guard(s->dims, &guards[k], c);
+  }
+  return breaks;
+}
+
+/* Makes assumed size k 1 if the model can be imported at that, too. */
+static status make_one(search *s, const onnx_model *m, const onnx_import_options *options, uint32_t k) {
+  int64_t *size = &s->sizes->items[k].value, found = *size;
+  if (found == 1 || breaks_a_guard(s, &(dim_change){dim_symbol(s->dims, s->sizes->items[k].name), 1})) {
+    return NULL;
+  }
+  *size = 1;
+  status failed = try_sizes(s, m, options);
+  if (failed && status_get_code(failed) != STATUS_RESOURCE) {
+    status_free(failed);
+    *size = found;
+    failed = try_sizes(s, m, options); /* it succeeded before; later attempts need its guards */
+  }
+  return failed;
+}
+
+/* Makes the first dimension of each input 1 where the model can be imported at that, too.  It usually counts the items
+ * of a batch, and the search changes all sizes if one alone helps nothing, so that there would be 768 pictures where
+ * each is to have 768 rows. */
+static status make_batches_small(search *s, const onnx_model *m, const onnx_import_options *options) {
+  for (size_t i = 0; i < m->graph->n_input; i++) {
+    shape x;
+    TRY(onnx_value_shape(s->dims, m->graph->input[i], &x));
+    for (uint32_t k = 0; k < s->sizes->n && x.rank > 0; k++) {
+      TRY(x.dims[0] == dim_symbol(s->dims, s->sizes->items[k].name) ? make_one(s, m, options, k) : NULL);
+    }
+  }
+  return NULL;
+}
+
 /* --- sizes beyond pins and upper bounds --- */
 
 /* A size that is larger than the assumed one by this factor counts as any size.  A bound that is farther away is one of
@@ -255,6 +297,9 @@ static status assume(arena *a, const onnx_model *m, const onnx_import_options *o
   *s = (search){.arena = a, .sizes = &list};
   arena_cleanup(a, end_attempt, s);
   status failed = find_sizes(s, m, &o);
+  if (!failed && options->open_dim == 1 && !options->alone) {
+    failed = make_batches_small(s, m, &o);
+  }
   if (!failed && options->alone) {
     (void)find_beyond(s, m, &o, PINNED);
   }

@@ -11,6 +11,9 @@
  * a multiple of 12.  So if an import fails, another one is tried at the nearest sizes at which an answer about sizes is
  * different, the last answer first.  If no sizes are found, returns the error of the first import.
  *
+ * If options->open_dim is 1, so that these are sizes to run the model at, and `alone` is not set, the first dimension
+ * of each input is 1 where that is possible: one picture of 768 rows, not 768.
+ *
  * With options->alone, sizes are preferred at which fewer of them are pinned: a sound that is shorter than the window
  * by which it is extended at both ends is a case for its size only. */
 STATUS_MUST_USE status onnx_assume_sizes(arena *a, const onnx_model *m, const onnx_import_options *options,

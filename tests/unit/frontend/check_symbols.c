@@ -441,6 +441,23 @@ START_TEST(sizes_are_assumed) {
 }
 END_TEST
 
+/* A caller whose sizes are 1 otherwise, since it runs the model, gets one picture and not the first size that is
+ * assumed. */
+START_TEST(assumed_batches_are_small) {
+  const uint32_t flattened = sizeof assumed_rows / sizeof *assumed_rows - 1;
+  Onnx__ModelProto *m = assumed_model(&assumed_rows[flattened]);
+  const onnx_import_options options = {.unchecked = true, .eval = ref_fold, .open_dim = _i};
+  size_t size;
+  uint8_t *bytes = pack(memory, m, &size);
+  onnx_model *model;
+  shape at;
+  ASSERT_OK(onnx_model_from_memory(memory, bytes, size, NULL, NULL, &model));
+  ASSERT_OK(onnx_assume_sizes(memory, model, &options, &at));
+  ck_assert_int_eq(at.dims[1] * (at.dims[2] / 2) * (at.dims[3] / 2), 9);
+  ck_assert(_i == 1 ? at.dims[0] == 1 : at.dims[0] > 1);
+}
+END_TEST
+
 /* If no sizes are valid, the error is the one for the first sizes. */
 START_TEST(no_sizes_can_be_assumed) {
   Onnx__ModelProto *m = new_model(memory, "", "y");
@@ -531,6 +548,7 @@ int main(void) {
   tcase_add_loop_test(all, parts_take_any_size, 0, sizeof parts / sizeof *parts);
   tcase_add_test(all, products_are_equal_in_pairs);
   tcase_add_loop_test(all, sizes_are_assumed, 0, sizeof assumed_rows / sizeof *assumed_rows);
+  tcase_add_loop_test(all, assumed_batches_are_small, 1, 3);
   tcase_add_test(all, no_sizes_can_be_assumed);
   tcase_add_test(all, sizes_that_pin_less_are_preferred);
   tcase_add_loop_test(all, sizes_beyond_a_bound_are_found, 0, sizeof beyond_rows / sizeof *beyond_rows);

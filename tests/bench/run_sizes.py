@@ -2,13 +2,15 @@
 
 Each engine starts as users start it, with an empty cache, runs once at a size of its own, and then the list, which has sizes
 that it has not met.  Times are of the whole list, first runs included; a ratio above 1 says that onnx-xla is faster than the
-faster peer.  The outputs of the last run are compared."""
+faster peer.  The outputs of the last run are compared.  A list may also be any model's file: its sizes are drawn (--dim)."""
 import argparse
 import json
+import os
 import sys
 
 import numpy as np
 
+from any_model import any_model, read_ranges
 from bench_models import Failed, find_model
 from clients import OUR_BUILDS, TITLES, Client, differs
 from rows import Files
@@ -37,9 +39,9 @@ def run(engine, path, sizes, threads):
 
 def measure(name, threads, args):
     """Returns the row as an object for JSON; if it could not be measured, its `failed` says why."""
-    sizes = ROWS[name]()
-    out, values = {"list": name, "threads": threads}, {}
+    out, values = {"list": os.path.basename(name).removesuffix(".onnx"), "threads": threads}, {}
     try:
+        sizes = ROWS[name]() if name in ROWS else any_model(name, read_ranges(args.dim), args.steps)
         path = find_model(sizes.model)
         for engine in args.engines:
             try:
@@ -107,14 +109,17 @@ def line(row):
 
 def parse_arguments():
     parser = argparse.ArgumentParser(prog="run-sizes", description=__doc__)
-    parser.add_argument("lists", nargs="*", help="lists to measure (all): " + ", ".join(ROWS))
+    parser.add_argument("lists", nargs="*", help="lists to measure (all): " + ", ".join(ROWS) + ", or FILE.onnx")
     parser.add_argument("--engines", default="ours,ort,openvino", help="of ours, ort, openvino")
     parser.add_argument("--threads", default="2,1", help="numbers of threads, comma-separated (2,1)")
     parser.add_argument("--rounds", type=int, default=1, help="processes of each engine, the best of which counts (1)")
+    parser.add_argument("--dim", action="append", default=[], metavar="NAME=A..B[/STEP]",
+                        help="the sizes of a dimension that FILE.onnx leaves open, or NAME=N")
+    parser.add_argument("--steps", type=int, default=20, help="runs in the list of FILE.onnx (20)")
     parser.add_argument("--json", help="file that gets an object a row, a line each")
     args = parser.parse_args()
     args.engines = args.engines.split(",")
-    unknown = [name for name in args.lists if name not in ROWS] + [e for e in args.engines if e not in TITLES]
+    unknown = [name for name in args.lists if name not in ROWS and not name.endswith(".onnx")] + [e for e in args.engines if e not in TITLES]
     if unknown:
         parser.error(f"there is no {', '.join(unknown)}")
     args.lists = args.lists or list(ROWS)

@@ -482,7 +482,6 @@ tests_files = \
 	tests/attributes/training.py \
 	tests/attributes/windows.py \
 	tests/bench/README \
-	tests/bench/any_model.py \
 	tests/bench/bench_models.py \
 	tests/bench/chart.py \
 	tests/bench/client.c \

@@ -10,11 +10,10 @@ import sys
 
 import numpy as np
 
-from any_model import any_model, read_ranges
 from bench_models import Failed, find_model
 from clients import OUR_BUILDS, TITLES, Client, differs
 from rows import Files
-from size_lists import ROWS
+from size_lists import ROWS, any_model, read_ranges
 from statistic import geometric_mean
 
 PEERS = ("ort", "openvino")

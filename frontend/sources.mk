@@ -33,6 +33,7 @@ frontend_sources = \
 	frontend/ops/array/generate.c \
 	frontend/ops/array/ngrams.c \
 	frontend/ops/array/optional.c \
+	frontend/ops/array/pad.c \
 	frontend/ops/array/sequence.c \
 	frontend/ops/array/shape.c \
 	frontend/ops/array/slice.c \

@@ -227,6 +227,21 @@ def padded_conv(k, x):
     return k.conv(y, kernel=3, stride=k.one(1, 2), group=group, pads=[0] * 4)
 
 
+@idiom("image", since=11)
+def padded_to_multiples(k, x):
+    """An image that is padded until its sides are multiples of a number, as windows of attention need them."""
+    unit = k.const(np.array([k.one(2, 3, 4, 8)]))
+    zero, two = k.const(np.array([0])), k.const(np.array([2]))
+    before, after = [zero, zero], [zero, zero]
+    for axis in (2, 3):
+        n = k.Gather(k.Shape(x), k.const(np.array([axis])), axis=0)
+        more = k.Mod(k.Sub(unit, k.Mod(n, unit)), unit)
+        half = k.Div(more, two) if k.chance(0.3) else zero
+        before.append(half)
+        after.append(k.Sub(more, half))
+    return k.Pad(x, k.concat(before + after, 0), mode=k.one("constant", "reflect", "edge"))
+
+
 @idiom("image")
 def pools(k, x):
     """Pools whose sizes are rounded up or down, with windows that are larger than the rest of the image."""

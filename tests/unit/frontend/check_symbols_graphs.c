@@ -276,7 +276,7 @@ static Onnx__ModelProto *padded_rows(void) {
 
 /* Pads x by a number of rows and of columns that depend on its sizes.  As PyTorch's exporter by tracing writes it, the
  * amounts are a table of pairs, the last dimension first, which is reversed and transposed. */
-static Onnx__ModelProto *amounts_in_pairs(void) {
+static Onnx__ModelProto *padded(const char *mode) {
   Onnx__ModelProto *m = model("y");
   add_constant(m, "pairs", "s64[2]:-1,2");
   add_constant(m, "list", "s64[1]:-1");
@@ -290,9 +290,14 @@ static Onnx__ModelProto *amounts_in_pairs(void) {
   node(m->graph, "Slice", "table,list,far,axis,list", "reversed", "");
   node(m->graph, "Transpose", "reversed", "turned", "perm=[1,0]");
   node(m->graph, "Reshape", "turned,list", "pads", "");
-  node(m->graph, "Pad", "x,pads", "y", "");
+  node(m->graph, "Pad", "x,pads", "y", mode);
   return m;
 }
+
+static Onnx__ModelProto *amounts_in_pairs(void) { return padded(""); }
+static Onnx__ModelProto *amounts_reflected(void) { return padded("mode=reflect"); }
+static Onnx__ModelProto *amounts_of_edges(void) { return padded("mode=edge"); }
+static Onnx__ModelProto *amounts_wrapped(void) { return padded("mode=wrap"); }
 
 /* Takes every second row and column, and enlarges what is left to the shape of x, as pyramids of features do. */
 static Onnx__ModelProto *enlarged_to_another(void) {
@@ -422,6 +427,9 @@ static const struct {
     {"map_of_two", map_of_two, {1, 1, 1, 1, 1, 1, 1}, "", false},
     {"padded_rows", padded_rows, {1, 1, 1, 1, 1, 0, 1}, "", false},
     {"amounts_in_pairs", amounts_in_pairs, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"amounts_reflected", amounts_reflected, {1, 1, 1, 0, 1, 0, 0}, "", false},
+    {"amounts_of_edges", amounts_of_edges, {1, 1, 1, 1, 1, 0, 0}, "", false},
+    {"amounts_wrapped", amounts_wrapped, {1, 1, 1, 1, 1, 1, 1}, "", false},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
     {"repeated_rows", repeated_rows, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"positions_of_ones", positions_of_ones, {1, 1, 1, 1, 1, 0, 0}, "", false},

@@ -100,6 +100,19 @@ static hlo_value floor_mod(hlo_builder *b, hlo_value x, hlo_value y) {
   return r;
 }
 
+/* Returns the remainder of a by b, which is positive.  Rolling by -2 starts at -2 % n, which is n-2 unless there are
+ * fewer than 2 elements. */
+static dim remainder_of(dim_table *t, dim a, dim b) {
+  int64_t back;
+  if (!dim_is_const(b) && dim_signed_value(t, a, &back) && back < 0) {
+    if (dim_at_most(t, -back, b)) {
+      return dim_signed_add(t, b, a);
+    }
+    a = dim_signed_add(t, dim_signed_mul(t, -back, b), a); /* not negative */
+  }
+  return dim_mod(t, a, b);
+}
+
 /* Sets *out to the remainders of sizes, or numbers computed from sizes, by positive ones, as expressions: a remainder
  * of dim.h has the sign of the divisor already, so no sign becomes a question about sizes. */
 static bool mod_of_sizes(const onnx_node *n, hlo_value x, hlo_value y, hlo_value *out) {
@@ -113,7 +126,7 @@ static bool mod_of_sizes(const onnx_node *n, hlo_value x, hlo_value y, hlo_value
     if (!dim_at_most(t, 1, b[k])) {
       return false;
     }
-    a[k] = dim_mod(t, a[k], b[k]);
+    a[k] = remainder_of(t, a[k], b[k]);
   }
   *out = hlo_sizes(n->b, DTYPE_S64, hlo_rank(x) ? count : -1, a);
   return true;

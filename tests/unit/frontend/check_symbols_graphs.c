@@ -299,6 +299,20 @@ static Onnx__ModelProto *amounts_reflected(void) { return padded("mode=reflect")
 static Onnx__ModelProto *amounts_of_edges(void) { return padded("mode=edge"); }
 static Onnx__ModelProto *amounts_wrapped(void) { return padded("mode=wrap"); }
 
+/* Rolls the rows of x back by two, as PyTorch's torch.export writes torch.roll: from row -2 % rows on, then the rows
+ * before it. */
+static Onnx__ModelProto *rolled_back(void) {
+  Onnx__ModelProto *m = model("y");
+  add_constant(m, "back", "s64[]:-2");
+  node(m->graph, "Mod", "back,rows", "from", "");
+  node(m->graph, "Unsqueeze", "from,axis", "at", "");
+  node(m->graph, "Unsqueeze", "rows,axis", "end", "");
+  node(m->graph, "Slice", "x,at,end,axis", "last", "");
+  node(m->graph, "Slice", "x,axis,at,axis", "first", "");
+  node(m->graph, "Concat", "last,first", "y", "axis=0");
+  return m;
+}
+
 /* Takes every second row and column, and enlarges what is left to the shape of x, as pyramids of features do. */
 static Onnx__ModelProto *enlarged_to_another(void) {
   Onnx__ModelProto *m = model("y");
@@ -430,6 +444,7 @@ static const struct {
     {"amounts_reflected", amounts_reflected, {1, 1, 1, 0, 1, 0, 0}, "", false},
     {"amounts_of_edges", amounts_of_edges, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"amounts_wrapped", amounts_wrapped, {1, 1, 1, 1, 1, 1, 1}, "", false},
+    {"rolled_back", rolled_back, {1, 1, 1, 0, 1, 0, 1}, "", false},
     {"gradient_of_a_kernel", gradient_of_a_kernel, {1}, "x.0=6 x.1=8 ", false},
     {"repeated_rows", repeated_rows, {1, 1, 1, 1, 1, 0, 0}, "", false},
     {"positions_of_ones", positions_of_ones, {1, 1, 1, 1, 1, 0, 0}, "", false},

@@ -1,6 +1,7 @@
 /* fourier.c - the discrete Fourier transform of any length, built from dots and elementwise operations.
  *
- * Up to MATRIX_MAX points it is one dot with a matrix of cosines and sines.  A larger number of points is split into
+ * Up to MATRIX_MAX points it is one dot with a matrix of cosines and sines, which is a constant, or is computed in each
+ * run if the number of points is symbolic.  A larger number of points is split into
  * two factors (Cooley and Tukey): transforms of the length of one factor, a multiplication by twiddle factors,
  * transforms of the length of the other.  A prime number of points becomes a convolution, which is computed by
  * transforms whose length is a power of two (Bluestein).  A complex number is a pair in the last dimension.  In the
@@ -11,7 +12,9 @@
 #include <string.h>
 
 #include "base/dim/guard.h"
+#include "frontend/import/import_helpers.h"
 #include "frontend/import/symbolic.h"
+#include "hlo/ir/fold_sizes.h"
 
 enum { MATRIX_MAX = 1024 };
 
@@ -52,8 +55,15 @@ static void table_set(const table *t, int64_t k, double value) {
 /* --- up to MATRIX_MAX points: one dot --- */
 
 /* Return the number of bins that the transform reads, and the number that it returns. */
-static int64_t bins_taken(const onnx_fourier *f) { return f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
-static int64_t bins_given(const onnx_fourier *f) { return !f->inverse && f->one_sided ? f->n / 2 + 1 : f->n; }
+static dim half_of(const onnx_node *n, const onnx_fourier *f) {
+  return dim_add_const(onnx_dims(n), dim_floordiv(onnx_dims(n), f->n, 2), 1);
+}
+static dim bins_taken(const onnx_node *n, const onnx_fourier *f) {
+  return f->inverse && f->one_sided ? half_of(n, f) : f->n;
+}
+static dim bins_given(const onnx_node *n, const onnx_fourier *f) {
+  return !f->inverse && f->one_sided ? half_of(n, f) : f->n;
+}
 
 /* Returns the factor by which input bin i is multiplied.  The input of a one-sided inverse transform does not have the
  * bins that are conjugates of other bins; those other bins count twice. */
@@ -66,7 +76,7 @@ static double bin_weight(const onnx_fourier *f, int64_t i) {
  * for the inverse transform, the conjugates, each multiplied by bin_weight(f, i).  parts and given_parts, the numbers
  * of parts of an input and of a result, are 1 (real) or 2 (complex). */
 static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts, int64_t given_parts) {
-  int64_t taken = bins_taken(f), given = bins_given(f), at = 0;
+  int64_t taken = bins_taken(n, f), given = bins_given(n, f), at = 0;
   double *cosines = ARENA_NEW_N(n->arena, double, (size_t)f->n), *sines = ARENA_NEW_N(n->arena, double, (size_t)f->n);
   for (int64_t a = 0; a < f->n; a++) {
     cosines[a] = cosine(a, f->n);
@@ -84,6 +94,84 @@ static hlo_value matrix(const onnx_node *n, const onnx_fourier *f, dtype type, i
     }
   }
   return hlo_constant(n->b, t.l);
+}
+
+/* --- the same for a symbolic number of points --- */
+
+/* Returns the number of points as an array of f64. */
+static hlo_value points_as(const onnx_node *n, const onnx_fourier *f, shape s) {
+  s.type = DTYPE_F64;
+  return hlo_broadcast(n->b, hlo_convert(n->b, hlo_sizes(n->b, DTYPE_S64, -1, &f->n), DTYPE_F64), s, NULL);
+}
+
+/* Returns i k % n as s64[bins_taken, bins_given].  The quotient is computed in f64, in which it is exact: products of
+ * two numbers below 2^10 are far from the numbers at which a quotient could be rounded to the next integer. */
+static hlo_value angle_numbers(const onnx_node *n, const onnx_fourier *f) {
+  hlo_builder *b = n->b;
+  shape s = shape_make(DTYPE_S64, 2, (dim[]){bins_taken(n, f), bins_given(n, f)});
+  hlo_value product = hlo_convert(b, hlo_binary(b, HLO_MUL, hlo_iota(b, s, 0), hlo_iota(b, s, 1)), DTYPE_F64);
+  hlo_value points = points_as(n, f, s), turns = hlo_unary(b, HLO_FLOOR, hlo_binary(b, HLO_DIV, product, points));
+  return hlo_convert(b, hlo_binary(b, HLO_SUB, product, hlo_binary(b, HLO_MUL, turns, points)), DTYPE_S64);
+}
+
+/* Returns bin_weight of each input bin, f64[bins_taken]. */
+static hlo_value bin_weights(const onnx_node *n, const onnx_fourier *f) {
+  hlo_builder *b = n->b;
+  shape s = shape_make(DTYPE_F64, 1, (dim[]){bins_taken(n, f)});
+  hlo_value once = hlo_splat(b, s, 1), points = points_as(n, f, s);
+  if (f->one_sided) {
+    hlo_value i = hlo_iota(b, s, 0), last = hlo_compare(b, HLO_EQ, onnx_binary_scalar(b, HLO_MUL, i, 2), points);
+    hlo_value alone = hlo_binary(b, HLO_OR, onnx_compare_scalar(b, HLO_EQ, i, 0), last);
+    once = hlo_select(b, alone, once, hlo_splat(b, s, 2));
+  }
+  return hlo_binary(b, HLO_DIV, once, points);
+}
+
+/* Does what `cosine` does for arrays of f64; 0 <= a < turn. */
+static hlo_value open_cosine(hlo_builder *b, hlo_value a, hlo_value turn) {
+  a = onnx_binary_scalar(b, HLO_MUL, a, 2); /* a full turn is 2 * turn from here on */
+  a = hlo_binary(b, HLO_MIN, a, hlo_binary(b, HLO_SUB, onnx_binary_scalar(b, HLO_MUL, turn, 2), a));
+  hlo_value negative = hlo_compare(b, HLO_GT, onnx_binary_scalar(b, HLO_MUL, a, 2), turn);
+  a = hlo_binary(b, HLO_MIN, a, hlo_binary(b, HLO_SUB, turn, a));
+  hlo_value above = hlo_binary(b, HLO_SUB, turn, onnx_binary_scalar(b, HLO_MUL, a, 2));
+  hlo_value s =
+      hlo_binary(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, above, M_PI), onnx_binary_scalar(b, HLO_MUL, turn, 2));
+  hlo_value c = hlo_binary(b, HLO_DIV, onnx_binary_scalar(b, HLO_MUL, a, M_PI), turn);
+  hlo_value steep = hlo_compare(b, HLO_GT, onnx_binary_scalar(b, HLO_MUL, a, 4), turn);
+  c = hlo_select(b, steep, hlo_unary(b, HLO_SIN, s), hlo_unary(b, HLO_COS, c));
+  return hlo_select(b, negative, hlo_unary(b, HLO_NEG, c), c);
+}
+
+static hlo_value open_sine(hlo_builder *b, hlo_value a, hlo_value turn) {
+  hlo_value wide = onnx_binary_scalar(b, HLO_MUL, turn, 4);
+  a = hlo_binary(b, HLO_SUB, onnx_binary_scalar(b, HLO_MUL, a, 4), turn);
+  a = hlo_select(b, onnx_compare_scalar(b, HLO_LT, a, 0), hlo_binary(b, HLO_ADD, a, wide), a);
+  return open_cosine(b, a, wide);
+}
+
+/* Does what `matrix` does. */
+static hlo_value open_matrix(const onnx_node *n, const onnx_fourier *f, dtype type, int64_t parts,
+                             int64_t given_parts) {
+  static hlo_value (*const functions[])(hlo_builder *, hlo_value, hlo_value) = {open_cosine, open_sine};
+  hlo_builder *b = n->b;
+  shape s = shape_make(DTYPE_F64, 1, &f->n);
+  hlo_value numbers = angle_numbers(n, f), points = points_as(n, f, s), trig[2], rows[2];
+  for (int k = 0; k < 2; k++) {
+    hlo_value values = hlo_convert(b, functions[k](b, hlo_iota(b, s, 0), points), type);
+    trig[k] = hlo_take(b, values, numbers, 0);
+    if (f->inverse) {
+      hlo_value w = hlo_convert(b, bin_weights(n, f), type);
+      trig[k] = hlo_binary(b, HLO_MUL, trig[k], hlo_broadcast(b, w, *hlo_shape(trig[k]), (int64_t[]){0}));
+    }
+    trig[k] = onnx_insert_dim(b, trig[k], 2);
+  }
+  hlo_value minus = hlo_unary(b, HLO_NEG, trig[1]);
+  hlo_value below = f->inverse ? minus : trig[1], above = f->inverse ? trig[1] : minus; /* p > q, and p < q */
+  for (int64_t p = 0; p < parts; p++) {
+    hlo_value row[] = {p ? below : trig[0], p ? trig[0] : above};
+    rows[p] = onnx_insert_dim(b, hlo_concatenate(b, (uint32_t)given_parts, row, 2), 1);
+  }
+  return hlo_concatenate(b, (uint32_t)parts, rows, 1);
 }
 
 /* --- any number of points: x and the result are [rows, n, 2], of which only `rows` may be symbolic; the results of an
@@ -203,9 +291,9 @@ static hlo_value mirrored(hlo_builder *b, const onnx_fourier *f, hlo_value x) {
 static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t given_parts) {
   hlo_builder *b = n->b;
   int64_t parts = hlo_shape(x)->dims[2];
-  if (f->n <= MATRIX_MAX) {
+  if (!dim_is_const(f->n) || f->n <= MATRIX_MAX) {
     hlo_dot_dims d = {.n_contract = 2, .lhs_contract = (int64_t[]){1, 2}, .rhs_contract = (int64_t[]){0, 1}};
-    return hlo_dot(b, x, matrix(n, f, hlo_type(x), parts, given_parts), &d);
+    return hlo_dot(b, x, (dim_is_const(f->n) ? matrix : open_matrix)(n, f, hlo_type(x), parts, given_parts), &d);
   }
   if (parts == 1) {
     x = hlo_concatenate(b, 2, (hlo_value[]){x, hlo_like(b, x, 0)}, 2);
@@ -213,12 +301,12 @@ static hlo_value transform_rows(const onnx_node *n, const onnx_fourier *f, hlo_v
   x = f->inverse && f->one_sided ? mirrored(b, f, x) : x;
   x = many_points(n, x, f->inverse);
   x = given_parts == 1 ? part(b, x, 0) : x;
-  x = hlo_slice_dim(b, x, 1, 0, bins_given(f));
+  x = hlo_slice_dim(b, x, 1, 0, bins_given(n, f));
   return f->inverse ? onnx_binary_scalar(b, HLO_MUL, x, 1 / (double)f->n) : x;
 }
 
 /* Cuts x along the axis to its first `count` elements, or pads it with zeros to that number. */
-static hlo_value resize_axis(const onnx_node *n, hlo_value x, int64_t axis, int64_t count) {
+static hlo_value resize_axis(const onnx_node *n, hlo_value x, int64_t axis, dim count) {
   dim_table *t = onnx_dims(n);
   shape missing = *hlo_shape(x);
   dim have = missing.dims[axis];
@@ -232,7 +320,7 @@ static hlo_value resize_axis(const onnx_node *n, hlo_value x, int64_t axis, int6
 hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_value x, int64_t axis) {
   hlo_builder *b = n->b;
   dtype type = hlo_type(x);
-  x = onnx_widen(b, resize_axis(n, x, axis, bins_taken(f)));
+  x = onnx_widen(b, resize_axis(n, x, axis, bins_taken(n, f)));
   if (b->error) {
     return x;
   }
@@ -245,7 +333,7 @@ hlo_value onnx_fourier_transform(const onnx_node *n, const onnx_fourier *f, hlo_
   shape s = *hlo_shape(x);
   x = hlo_reshape(b, x, 3,
                   (dim[]){shape_dim_product(onnx_dims(n), &s, 0, (int)last - 1), s.dims[last - 1], s.dims[last]});
-  s.dims[last - 1] = bins_given(f);
+  s.dims[last - 1] = bins_given(n, f);
   s.dims[last] = f->inverse && f->one_sided ? 1 : 2;
   x = transform_rows(n, f, x, s.dims[last]);
   x = hlo_transpose(b, hlo_reshape(b, x, s.rank, s.dims), back);

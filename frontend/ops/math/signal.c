@@ -35,12 +35,21 @@ static status dft_axis(const onnx_node *n, int64_t rank, int64_t *axis) {
   return NULL;
 }
 
-/* Sets *out to the number of points of a DFT, which must be a constant, since the matrices of a transform are
- * constants of the module. */
-static status dft_length(const onnx_node *n, bool half, dim extent, int64_t *out) {
-  int64_t bins;
+/* Sets *out to the number of points of a DFT.  It is pinned if it may be large. */
+static status dft_length(const onnx_node *n, bool half, dim extent, dim *out) {
+  dim_table *t = onnx_dims(n);
+  const dim *given;
+  int64_t count, bins;
   if (onnx_has_in(n, 1)) {
-    return onnx_const_int(n, 1, "dft_length", out);
+    TRY(onnx_const_dims(n, 1, "dft_length", &given, &count));
+    *out = count == 1 ? *given : 0;
+    return dim_is_const(*out) || dim_at_most(t, *out, ONNX_FOURIER_OPEN_MAX) ? NULL
+                                                                             : onnx_const_int(n, 1, "dft_length", out);
+  }
+  dim length = half ? dim_signed_mul(t, dim_signed_sub(t, extent, 1), 2) : extent;
+  if (!dim_is_const(extent) && dim_at_most(t, length, ONNX_FOURIER_OPEN_MAX)) {
+    *out = length;
+    return NULL;
   }
   TRY(onnx_const_dim(n, extent, "the number of points", &bins));
   *out = half ? 2 * (bins - 1) : bins;
@@ -50,15 +59,17 @@ static status dft_length(const onnx_node *n, bool half, dim extent, int64_t *out
 status onnx_import_dft(onnx_node *n) {
   const shape *s = hlo_shape(n->in[0]);
   bool inverse, one_sided;
-  int64_t axis, length;
+  int64_t axis;
+  dim length;
   TRY(check_signal(n, s));
   TRY(onnx_attr_bool(n->proto, "inverse", false, &inverse));
   TRY(onnx_attr_bool(n->proto, "onesided", false, &one_sided));
   TRY(dft_axis(n, s->rank, &axis));
   TRY(dft_length(n, inverse && one_sided, s->dims[axis], &length));
-  CHECK_THAT(length >= 1, INVALID, "dft_length is %" PRId64, length);
-  CHECK_THAT(length <= ONNX_FOURIER_MAX, STATUS_RESOURCE, "dft_length is %" PRId64 ", above %d", length,
-             ONNX_FOURIER_MAX);
+  CHECK_THAT(dim_at_most(onnx_dims(n), 1, length), INVALID, "dft_length is %s",
+             dim_print(n->arena, onnx_dims(n), length));
+  CHECK_THAT(!dim_is_const(length) || length <= ONNX_FOURIER_MAX, STATUS_RESOURCE,
+             "dft_length is %" PRId64 ", above %d", length, ONNX_FOURIER_MAX);
   onnx_fourier f = {.n = length, .inverse = inverse, .one_sided = one_sided};
   n->out[0] = onnx_fourier_transform(n, &f, n->in[0], axis);
   return NULL;

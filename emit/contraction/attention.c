@@ -123,7 +123,7 @@ static bool choose(emit_attention *c, const emit_target *t) {
   cut_rows(c);
   c->qk_vectors = c->qk.tile_vectors;
   int64_t vectors = c->width / c->pv_lanes;
-  emit_gemm_tile tile = emit_gemm_fit(t, DTYPE_F32, c->tile_rows, vectors * lanes);
+  emit_gemm_tile tile = emit_gemm_fit(t, DTYPE_F32, c->tile_rows, vectors * lanes, EMIT_GEMM_VECTORS);
   c->pv_vectors = tile.vectors;
   for (c->pv_rows = min_i64(tile.rows, c->tile_rows); c->tile_rows % c->pv_rows;) {
     c->pv_rows--;

@@ -481,8 +481,8 @@ static void choose_lower(dim_table *dims, emit_product *p, const emit_target *t,
   enum { LOW = 4, STREAMS = 2, NARROW = 4 };
   int64_t last = likely(dims, inner_rows(p));
   bool from_memory = (double)columns * (double)sum_bytes_of(dims, p) > 4 * (double)cache_bytes;
-  emit_gemm_tile low = emit_gemm_fit(t, (dtype)p->type, LOW, columns),
-                 one = emit_gemm_fit(t, (dtype)p->type, 1, columns);
+  emit_gemm_tile low = emit_gemm_fit(t, (dtype)p->type, LOW, columns, EMIT_GEMM_VECTORS),
+                 one = emit_gemm_fit(t, (dtype)p->type, 1, columns, EMIT_GEMM_VECTORS);
   p->lower[0] = low.rows > 1 && low.rows < p->tile_rows ? (emit_product_block){low.rows, low.vectors}
                                                         : (emit_product_block){0, 0};
   int64_t most = from_memory ? STREAMS : last > LOW ? NARROW : one.vectors;
@@ -497,9 +497,10 @@ static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t
   bool b_fits = (double)columns * (double)sum_bytes_of(dims, p) <= (double)options->cache_bytes;
   p->ladder = !dim_is_const(inner_rows(p)) || (options->ladder && b_fits);
   int64_t rows = rows_to_fit(dims, p);
-  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns);
+  int64_t cached = options->cache_bytes / 8 * 7 / sum_bytes_of(dims, p) / emit_gemm_lanes(t, (dtype)p->type);
+  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns, cached);
   if (tile.rows > most_rows(p)) {
-    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns);
+    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns, cached);
   }
   p->lanes = tile.lanes;
   p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);

@@ -158,7 +158,7 @@ START_TEST(fitted) {
   emit_target t = emit_machine_target(memory, &emit_machines[_i]);
   for (int m = 1; m <= 30; m++) {
     int64_t n = m * 13 % 90 + 1;
-    emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, n);
+    emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, n, EMIT_GEMM_VECTORS);
     emit_gemm_parts rows = emit_gemm_cut(m, tile.rows);
     ck_assert_int_eq(rows.n_large * rows.large + rows.n_small * (rows.large - 1), m);
     ck_assert_int_le(rows.large, tile.rows);
@@ -175,7 +175,7 @@ START_TEST(busy) {
   int registers = t.vector_bits && t.lanes * 32 > t.vector_bits ? t.lanes * 32 / t.vector_bits : 1; /* of a vector */
   for (int m = 64; t.registers >= 16 && m < 500; m += 3) {
     for (int64_t vectors = 8; vectors <= 384; vectors *= 2) {
-      emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, vectors * t.lanes);
+      emit_gemm_tile tile = emit_gemm_fit(&t, DTYPE_F32, m, vectors * t.lanes, EMIT_GEMM_VECTORS);
       ck_assert_int_ge(tile.rows * tile.vectors * registers, EMIT_GEMM_LATENCY);
     }
   }

@@ -47,10 +47,10 @@ emit_gemm_parts emit_gemm_cut(int64_t n, int most) {
  * multiplications or two loads; of these two kinds, the one that takes more cycles in all counts in full, and the other
  * one in part.  Each k takes at least the latency of a multiplication, and at least the time in which its part of B
  * comes from the second-level cache, 48 bytes a cycle: blocks of one or two rows read B so often that they wait for it.
- * If the vectors of a block are more than `cached`, B comes from the next cache, 24 bytes a cycle.
+ * If the vectors of a block are more than `held`, B comes from the next cache, 24 bytes a cycle.
  */
-static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector_bytes, int64_t cached) {
-  const double latency = EMIT_GEMM_LATENCY / 2.0, cache_bytes = vectors > cached ? 24 : 48;
+static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector_bytes, int64_t held) {
+  const double latency = EMIT_GEMM_LATENCY / 2.0, cache_bytes = vectors > held ? 24 : 48;
   double row_blocks = (double)ceil_div(m, rows), column_blocks = (double)ceil_div(columns, vectors);
   double sums = (double)m / row_blocks * (double)columns / column_blocks / 2;
   double loads = ((double)m / row_blocks + (double)columns / column_blocks) / 2;
@@ -62,15 +62,15 @@ static double cost(int rows, int vectors, int64_t m, int64_t columns, int vector
   return row_blocks * column_blocks * (work > latency ? work : latency);
 }
 
-emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n, int64_t cached) {
+emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n, int64_t held) {
   int lanes = emit_gemm_lanes(t, type);
   int64_t columns = ceil_div(n, lanes);
   emit_gemm_tile best = {1, 1, lanes};
   int bytes = lanes * (int)dtype_bytes(type);
-  double least = cost(1, 1, m, columns, bytes, cached);
+  double least = cost(1, 1, m, columns, bytes, held);
   for (int vectors = 1; vectors <= EMIT_GEMM_VECTORS && vectors <= columns; vectors++) {
     for (int rows = 1; rows <= EMIT_GEMM_ROWS && rows <= m; rows++) {
-      double c = cost(rows, vectors, m, columns, bytes, cached);
+      double c = cost(rows, vectors, m, columns, bytes, held);
       if (c < least && emit_gemm_fits(t, type, lanes, rows, vectors)) {
         best = (emit_gemm_tile){rows, vectors, lanes};
         least = c;

@@ -42,9 +42,9 @@ typedef struct emit_gemm_tile {
 
 /* Returns the best block size for an m x n product of elements of `type`, which the caller cuts into such blocks by
  * emit_gemm_cut.  It is the size for which the fewest cycles are estimated: one that needs few loads per multiplication
- * and has enough sums to hide the latency of a multiplication.  m and n are at least 1.  `cached` is how many vectors
+ * and has enough sums to hide the latency of a multiplication.  m and n are at least 1.  `held` is how many vectors
  * of columns of B a core's second-level cache holds for all k; wider blocks read B from a slower one. */
-emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n, int64_t cached);
+emit_gemm_tile emit_gemm_fit(const emit_target *t, dtype type, int64_t m, int64_t n, int64_t held);
 
 /* Returns how many registers a block needs: for its sums, a row of B and an element of A.  A block of one row uses each
  * vector of B once, as it is loaded. */

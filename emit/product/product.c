@@ -497,10 +497,10 @@ static void choose_blocks(dim_table *dims, emit_product *p, const emit_target *t
   bool b_fits = (double)columns * (double)sum_bytes_of(dims, p) <= (double)options->cache_bytes;
   p->ladder = !dim_is_const(inner_rows(p)) || (options->ladder && b_fits);
   int64_t rows = rows_to_fit(dims, p);
-  int64_t cached = options->cache_bytes / 8 * 7 / sum_bytes_of(dims, p) / emit_gemm_lanes(t, (dtype)p->type);
-  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns, cached);
+  int64_t held = options->cache_bytes / 8 * 7 / sum_bytes_of(dims, p) / emit_gemm_lanes(t, (dtype)p->type);
+  emit_gemm_tile tile = emit_gemm_fit(t, (dtype)p->type, rows, columns, held);
   if (tile.rows > most_rows(p)) {
-    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns, cached);
+    tile = emit_gemm_fit(t, (dtype)p->type, most_rows(p), columns, held);
   }
   p->lanes = tile.lanes;
   p->tile_rows = min_i64(options->rows ? options->rows : tile.rows, rows);

@@ -165,23 +165,32 @@ bool onnx_visit_reads(arena *a, const Onnx__NodeProto *node, onnx_reads_fn *visi
   return r.stopped;
 }
 
-static bool add_read(void *data, const char *name) {
-  onnx_reads *r = data;
-  void **seen = str_map_put(&r->seen, name);
+static bool add_read(void *names, const char *name) {
+  *str_map_put(names, name) = names;
+  return false;
+}
+
+void onnx_add_reads(str_map *names, const Onnx__NodeProto *node) {
+  (void)onnx_visit_reads(names->arena, node, add_read, names);
+}
+
+typedef struct listing {
+  str_map seen;
+  onnx_names *out;
+} listing;
+
+static bool list_read(void *data, const char *name) {
+  listing *l = data;
+  void **seen = str_map_put(&l->seen, name);
   if (!*seen) {
-    *seen = r;
-    *ARENA_PUSH(r->seen.arena, r->names.items, r->names.n, r->names.cap) = name;
+    *seen = l;
+    *ARENA_PUSH(l->seen.arena, l->out->items, l->out->n, l->out->cap) = name;
   }
   return false;
 }
 
-void onnx_add_reads(onnx_reads *r, const Onnx__NodeProto *node) {
-  (void)onnx_visit_reads(r->seen.arena, node, add_read, r);
-}
-
 void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out) {
-  onnx_reads r = {.names = *out};
-  str_map_init(&r.seen, a);
-  onnx_add_reads(&r, node);
-  *out = r.names;
+  listing l = {.out = out};
+  str_map_init(&l.seen, a);
+  (void)onnx_visit_reads(a, node, list_read, &l);
 }

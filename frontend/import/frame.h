@@ -149,12 +149,8 @@ bool onnx_visit_reads(arena *a, const Onnx__NodeProto *node, onnx_reads_fn *visi
 /* Appends the names that a node reads to *out, on the arena, each once. */
 void onnx_node_reads(arena *a, const Onnx__NodeProto *node, onnx_names *out);
 
-/* The names that several nodes read, each once.  `seen` must be initialised with the arena for the names. */
-typedef struct onnx_reads {
-  str_map seen;
-  onnx_names names;
-} onnx_reads;
-void onnx_add_reads(onnx_reads *r, const Onnx__NodeProto *node);
+/* Adds the names that a node reads to a set: they get a value that is not NULL. */
+void onnx_add_reads(str_map *names, const Onnx__NodeProto *node);
 
 /* An array that a segment uses, and its name. */
 typedef struct onnx_array_use {

@@ -321,23 +321,22 @@ static void add_leaving(onnx_importer *im, root_list *roots, const char *name, h
 static void add_needed(onnx_scope *s, root_list *roots) {
   onnx_importer *im = s->importer;
   const onnx_frame *f = im->frame;
-  onnx_reads reads = {0};
-  str_map_init(&reads.seen, im->arena);
+  str_map needed;
+  str_map_init(&needed, im->arena);
   for (size_t k = 0; k < f->n_nodes; k++) {
     if (im->segment->states[k] != ONNX_NODE_DONE) {
-      onnx_add_reads(&reads, f->nodes[k]);
+      onnx_add_reads(&needed, f->nodes[k]);
     }
   }
-  str_map *needed = &reads.seen;
   for (size_t k = 0; k < f->n_outputs; k++) {
-    *str_map_put(needed, onnx_frame_output(f, k)) = NULL;
+    *str_map_put(&needed, onnx_frame_output(f, k)) = NULL;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
     bool fresh = im->segment->states[k] == ONNX_NODE_DONE && f->states[k] != ONNX_NODE_DONE;
     for (size_t o = 0; fresh && o < f->nodes[k]->n_output; o++) {
       const char *name = f->nodes[k]->output[o];
       hlo_value *v = *name ? str_map_get(&s->values, name) : NULL;
-      if (v && v->def && str_map_get(needed, name)) {
+      if (v && v->def && str_map_get(&needed, name)) {
         add_leaving(im, roots, name, *v);
       }
     }

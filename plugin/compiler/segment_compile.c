@@ -140,7 +140,7 @@ static void keep_values(segment *x, const hlo_module *m) {
   for (uint32_t k = 0; k < x->n_results; k++) {
     const literal *l = hlo_literal(m->entry->roots[k]);
     const void *data = l->data ? arena_memdup(x->arena, l->data, (size_t)shape_bytes(&l->shape)) : "";
-    x->results[k].value = literal_make(l->shape, (void *)data);
+    x->results[k].value = literal_make(l->shape, data);
   }
 }
 

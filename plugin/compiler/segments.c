@@ -168,11 +168,11 @@ typedef struct frame_list frame_list;
  * to be run reads it, or if it is an output of the frame. */
 static void release_unread(onnx_frame *f) {
   onnx_names all = {0};
-  onnx_reads needed = {0};
+  str_map needed;
   arena *scratch = arena_create(NULL);
-  str_map_init(&needed.seen, scratch);
+  str_map_init(&needed, scratch);
   for (size_t k = 0; k < f->n_outputs; k++) {
-    *str_map_put(&needed.seen, onnx_frame_output(f, k)) = f;
+    *str_map_put(&needed, onnx_frame_output(f, k)) = f;
   }
   for (size_t k = 0; k < f->n_nodes; k++) {
     if (f->states[k] != ONNX_NODE_DONE) {
@@ -183,7 +183,7 @@ static void release_unread(onnx_frame *f) {
     }
   }
   for (uint32_t k = 0; k < all.n; k++) {
-    if (str_map_get(&f->arrays, all.items[k]) && !str_map_get(&needed.seen, all.items[k])) {
+    if (str_map_get(&f->arrays, all.items[k]) && !str_map_get(&needed, all.items[k])) {
       define(f, all.items[k], NULL);
     }
   }

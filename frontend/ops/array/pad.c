@@ -29,26 +29,38 @@ static status pad_mode_attr(const onnx_node *n, pad_mode *out) {
   return status_error(INVALID, "mode is '%s', which version %d does not have", mode, n->since);
 }
 
+/* Reads the axes to which the 2 * n_axes entries of pads belong: all of them, or those that the input `axes` names. */
+static status pad_axes(const onnx_node *n, const char *name, int64_t count, int rank, int64_t *axis, int64_t *n_axes) {
+  const int64_t *axes = NULL;
+  int64_t sorted[SHAPE_MAX_RANK];
+  *n_axes = rank;
+  if (onnx_has_in(n, 3)) {
+    TRY(onnx_const_ints(n, 3, "axes", &axes, n_axes));
+    TRY(onnx_axes(axes, (size_t)*n_axes, rank, sorted));
+  }
+  CHECK_THAT(count == 2 * *n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are required", name, count,
+             2 * *n_axes);
+  for (int64_t k = 0; k < *n_axes; k++) {
+    axis[k] = !axes ? k : axes[k] < 0 ? axes[k] + rank : axes[k];
+  }
+  return NULL;
+}
+
 /* Reads the padding before (low) and after (high) each dimension; the padding is 0 for dimensions that the input `axes`
  * does not name. */
 static status pad_widths(const onnx_node *n, const shape *s, int64_t *low, int64_t *high) {
-  const int64_t *pads, *axes = NULL;
-  int64_t count, n_axes = s->rank, sorted[SHAPE_MAX_RANK];
+  const int64_t *pads;
+  int64_t count, n_axes, axes[SHAPE_MAX_RANK];
   const char *name = n->since == 1 ? "paddings" : "pads";
   if (n->since < 11) {
     TRY(onnx_attr_required(n->proto, name));
   }
   TRY(onnx_ints_attr_or_input(n, name, 1, &pads, &count));
-  if (onnx_has_in(n, 3)) {
-    TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
-    TRY(onnx_axes(axes, (size_t)n_axes, s->rank, sorted));
-  }
-  CHECK_THAT(count == 2 * n_axes, INVALID, "%s has %" PRId64 " entries; %" PRId64 " are required", name, count,
-             2 * n_axes);
+  TRY(pad_axes(n, name, count, s->rank, axes, &n_axes));
   memset(low, 0, SHAPE_MAX_RANK * sizeof *low);
   memset(high, 0, SHAPE_MAX_RANK * sizeof *high);
   for (int64_t k = 0; k < n_axes; k++) {
-    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + s->rank : axes[k];
+    int64_t axis = axes[k];
     dim extent = s->dims[axis];
     low[axis] = pads[k];
     high[axis] = pads[k + n_axes];
@@ -199,19 +211,13 @@ static status pad_axis_by_dims(onnx_node *n, pad_mode mode, hlo_value value, int
 /* Imports a Pad whose widths the model computes from symbolic sizes.  `value` is that of the mode `constant`. */
 static status pad_by_sizes(onnx_node *n, pad_mode mode, hlo_value value) {
   const dim *pads;
-  const int64_t *axes = NULL;
-  int64_t count, n_axes = hlo_rank(n->in[0]), sorted[SHAPE_MAX_RANK];
+  int64_t count, n_axes, axes[SHAPE_MAX_RANK];
   TRY(onnx_const_dims(n, 1, "pads", &pads, &count));
-  if (onnx_has_in(n, 3)) {
-    TRY(onnx_const_ints(n, 3, "axes", &axes, &n_axes));
-    TRY(onnx_axes(axes, (size_t)n_axes, hlo_rank(n->in[0]), sorted));
-  }
-  CHECK_THAT(count == 2 * n_axes, INVALID, "pads has %" PRId64 " entries; %" PRId64 " are required", count, 2 * n_axes);
+  TRY(pad_axes(n, "pads", count, hlo_rank(n->in[0]), axes, &n_axes));
   hlo_value x = n->in[0];
   for (int64_t k = 0; k < n_axes && !n->b->error; k++) {
-    int64_t axis = !axes ? k : axes[k] < 0 ? axes[k] + hlo_rank(x) : axes[k];
     if (pads[k] != 0 || pads[k + n_axes] != 0) {
-      TRY(pad_axis_by_dims(n, mode, value, axis, pads[k], pads[k + n_axes], &x));
+      TRY(pad_axis_by_dims(n, mode, value, axes[k], pads[k], pads[k + n_axes], &x));
     }
   }
   n->out[0] = x;

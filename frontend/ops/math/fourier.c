@@ -156,12 +156,12 @@ static hlo_value open_matrix(const onnx_node *n, const onnx_fourier *f, dtype ty
   hlo_builder *b = n->b;
   shape s = shape_make(DTYPE_F64, 1, &f->n);
   hlo_value numbers = angle_numbers(n, f), points = points_as(n, f, s), trig[2], rows[2];
+  hlo_value weights = f->inverse ? hlo_convert(b, bin_weights(n, f), type) : (hlo_value){0};
   for (int k = 0; k < 2; k++) {
     hlo_value values = hlo_convert(b, functions[k](b, hlo_iota(b, s, 0), points), type);
     trig[k] = hlo_take(b, values, numbers, 0);
     if (f->inverse) {
-      hlo_value w = hlo_convert(b, bin_weights(n, f), type);
-      trig[k] = hlo_binary(b, HLO_MUL, trig[k], hlo_broadcast(b, w, *hlo_shape(trig[k]), (int64_t[]){0}));
+      trig[k] = hlo_binary(b, HLO_MUL, trig[k], hlo_broadcast(b, weights, *hlo_shape(trig[k]), (int64_t[]){0}));
     }
     trig[k] = onnx_insert_dim(b, trig[k], 2);
   }

@@ -139,12 +139,14 @@ static status find_sizes(search *s, const onnx_model *m, const onnx_import_optio
 
 /* --- smaller sizes --- */
 
-static bool breaks_a_guard(const search *s, const dim_change *c) {
+/* Returns true if the last import has a guard, or an upper bound if only these count, that the change breaks. */
+static bool breaks_a_guard(const search *s, bool bounds, const dim_change *c) {
   uint32_t n;
   const dim_guard *guards = dim_guards(s->dims, &n);
   bool breaks = false;
   for (uint32_t k = 0; k < n && !breaks; k++) {
-    breaks = dim_breaks_guard(s->dims, &guards[k], c);
+    bool counts = !bounds || guards[k].relation == DIM_AT_MOST || guards[k].relation == DIM_LESS;
+    breaks = counts && dim_breaks_guard(s->dims, &guards[k], c);
   }
   return breaks;
 }
@@ -152,7 +154,7 @@ static bool breaks_a_guard(const search *s, const dim_change *c) {
 /* Makes assumed size k 1 if the model can be imported at that, too. */
 static status make_one(search *s, const onnx_model *m, const onnx_import_options *options, uint32_t k) {
   int64_t *size = &s->sizes->items[k].value, found = *size;
-  if (found == 1 || breaks_a_guard(s, &(dim_change){dim_symbol(s->dims, s->sizes->items[k].name), 1})) {
+  if (found == 1 || breaks_a_guard(s, false, &(dim_change){dim_symbol(s->dims, s->sizes->items[k].name), 1})) {
     return NULL;
   }
   *size = 1;
@@ -187,15 +189,8 @@ enum { FAR = 512 };
 
 /* Returns true if the last import has an upper bound of the symbol that `times` its hint exceeds. */
 static bool exceeds(const search *s, dim symbol, int64_t times) {
-  uint32_t n;
   int64_t hint;
-  const dim_guard *guards = dim_guards(s->dims, &n);
-  bool bounded = false;
-  for (uint32_t k = 0; k < n && !bounded && dim_hint(s->dims, symbol, &hint); k++) {
-    bool is_bound = guards[k].relation == DIM_AT_MOST || guards[k].relation == DIM_LESS;
-    bounded = is_bound && dim_breaks_guard(s->dims, &guards[k], &(dim_change){symbol, times * hint});
-  }
-  return bounded;
+  return dim_hint(s->dims, symbol, &hint) && breaks_a_guard(s, true, &(dim_change){symbol, times * hint});
 }
 
 /* How an assumed size may limit the program of the last import, from the least to the most. */

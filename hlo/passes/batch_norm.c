@@ -196,10 +196,11 @@ static void find_largest(const channels *c, double *largest) {
 static bool fits_type(const channels *c, arena *scratch) {
   const double dead = 0x1p-100, most = dtype_max_f64((dtype)c->contraction->shapes[0].type), least_normal = 4 / most;
   double *largest = ARENA_NEW_N(scratch, double, c->n);
-  for (int64_t k = 0; c->keeps_weights && k < c->n; k++) {
-    largest[k] = 1;
-  }
-  if (c->n_scalings && !c->keeps_weights) {
+  if (c->keeps_weights) {
+    for (int64_t k = 0; k < c->n; k++) {
+      largest[k] = 1; /* the factors themselves become constants */
+    }
+  } else if (c->n_scalings) {
     find_largest(c, largest);
   }
   for (int64_t k = 0; k < c->n; k++) {

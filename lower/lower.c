@@ -30,8 +30,9 @@ struct lower_context {
   hlo_buffers *buffers;
   rt_program *program;
   uint32_t cap_constants, cap_names;
-  /* for each constant of the buffer assignment: its index in the program + 1, or 0 as long as no thunk uses it */
-  uint32_t *constant_number;
+  /* for each constant of the buffer assignment: its index in the program + 1, or 0 as long as no thunk uses it; first
+   * for thunks that need it aligned, then for those that do not */
+  uint32_t *constant_number[2];
   provenance provenance;
   size_table sizes;
   const rt_size *symbols; /* the symbols of the inputs; NULL until lower_symbols is called */
@@ -80,9 +81,9 @@ static void copy_later(lower_context *c, void *to, const void *from, uint64_t by
 }
 
 /* Returns the session's copy of the array in the weight pool, which is made if there is none.  An array that is already
- * in the pool, or that is aligned and lives as long as the session, is returned itself.  *name is set to the name of
- * the shared array. */
-static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, rt_span *name) {
+ * in the pool, or that is usable where it is and lives as long as the session, is returned itself.  *name is set to the
+ * name of the shared array. */
+static const void *shared_array(lower_context *c, const void *data, uint64_t bytes, bool usable, rt_span *name) {
   const rt_sharing *sharing = c->backend->sharing;
   rt_writer w = {.arena = c->a};
   bool fresh;
@@ -94,7 +95,7 @@ static const void *shared_array(lower_context *c, const void *data, uint64_t byt
   rt_weight_pool_put_name(&w, sharing, data, bytes);
   *name = rt_written(&w);
   const void *there = rt_weight_pool_find(sharing->weight_pool, *name, bytes);
-  if (!there && is_aligned(data) && sharing->is_persistent && sharing->is_persistent(sharing->owner, data, NULL)) {
+  if (!there && usable && sharing->is_persistent && sharing->is_persistent(sharing->owner, data, NULL)) {
     return data;
   }
   void *copy = there ? NULL : rt_weight_pool_get(sharing->weight_pool, *name, bytes, &fresh);
@@ -107,12 +108,14 @@ static const void *shared_array(lower_context *c, const void *data, uint64_t byt
   return there ? there : copy;
 }
 
-uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
+/* Adds a constant to the program and returns its index.  `any` says whether it may be at any address. */
+static uint32_t add_constant(lower_context *c, const void *data, uint64_t bytes, bool any) {
   rt_program *p = c->program;
   rt_span name = {NULL, 0};
+  bool usable = any || is_aligned(data);
   if (c->backend->sharing && bytes >= LARGE) {
-    data = shared_array(c, data, bytes, &name);
-  } else if (!is_aligned(data)) { /* a span of a model file may be unaligned */
+    data = shared_array(c, data, bytes, usable, &name);
+  } else if (!usable) { /* a span of a model file may be unaligned */
     void *copy = arena_alloc_aligned(c->a, bytes, CONSTANT_ALIGN);
     data = bytes ? memcpy(copy, data, bytes) : copy;
   }
@@ -122,12 +125,18 @@ uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
   return p->n_constants - 1;
 }
 
-static uint32_t used_constant(lower_context *c, uint32_t index) {
-  if (!c->constant_number[index]) {
-    const literal *l = hlo_constant_at(c->buffers, index);
-    c->constant_number[index] = lower_constant(c, l->data, (uint64_t)shape_bytes(&l->shape)) + 1;
+uint32_t lower_constant(lower_context *c, const void *data, uint64_t bytes) {
+  return add_constant(c, data, bytes, false);
+}
+
+static uint32_t used_constant(lower_context *c, uint32_t index, bool any) {
+  const literal *l = hlo_constant_at(c->buffers, index);
+  any = any && !is_aligned(l->data);
+  uint32_t *number = &c->constant_number[any][index];
+  if (!*number) {
+    *number = add_constant(c, l->data, (uint64_t)shape_bytes(&l->shape), any) + 1;
   }
-  return c->constant_number[index] - 1;
+  return *number - 1;
 }
 
 /* --- sizes --- */
@@ -175,14 +184,21 @@ rt_buffer lower_counters_buffer(lower_context *c, dim n) {
   return b;
 }
 
-static rt_buffer slice_buffer(lower_context *c, hlo_buffer slice, const shape *s) {
+/* Returns a buffer over a slice.  `any` says whether it may be at any address if it is a constant. */
+static rt_buffer slice_buffer(lower_context *c, hlo_buffer slice, const shape *s, bool any) {
   static const rt_space spaces[] = {RT_ARENA, RT_CONSTANT, RT_PARAM, RT_RESULT};
-  uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index) : slice.index;
+  uint32_t index = slice.space == HLO_IN_CONSTANT ? used_constant(c, slice.index, any) : slice.index;
   return dense_buffer(c, spaces[slice.space], index, slice.offset, s);
 }
 
 rt_buffer lower_buffer(const lower_context *c, hlo_value v) {
-  return slice_buffer((lower_context *)c, hlo_slice_of(c->buffers, v), hlo_shape(v));
+  return slice_buffer((lower_context *)c, hlo_slice_of(c->buffers, v), hlo_shape(v), false);
+}
+
+static rt_buffer operand_buffer(lower_context *c, const hlo_instr *i, uint32_t k) {
+  hlo_value v = i->operands[k];
+  bool any = c->backend->reads_any_address && c->backend->reads_any_address(c->backend->data, i);
+  return slice_buffer(c, hlo_slice_of(c->buffers, v), hlo_shape(v), any);
 }
 
 /* --- thunks --- */
@@ -258,7 +274,7 @@ bool lower_scratch(const lower_context *c, const hlo_instr *i, rt_buffer *out) {
   hlo_buffer scratch = hlo_scratch_of(c->buffers, i);
   if (scratch.bytes) {
     shape bytes = shape_make(DTYPE_U8, 1, &scratch.bytes);
-    *out = slice_buffer((lower_context *)c, scratch, &bytes);
+    *out = slice_buffer((lower_context *)c, scratch, &bytes, false);
   }
   return scratch.bytes != 0;
 }
@@ -267,7 +283,7 @@ rt_thunk *lower_thunk_replacing(lower_context *c, const char *kind, const hlo_in
   rt_thunk *t = lower_bare_thunk(c, kind, i);
   t->buffers = ARENA_NEW_N(c->a, rt_buffer, i->n_operands + i->n_results + 1);
   for (uint32_t k = 0; k < i->n_operands; k++) {
-    t->buffers[t->n_buffers++] = k == other ? b : lower_buffer(c, i->operands[k]);
+    t->buffers[t->n_buffers++] = k == other ? b : operand_buffer(c, i, k);
   }
   t->n_inputs = t->n_buffers;
   for (uint32_t k = 0; k < i->n_results; k++) {
@@ -288,7 +304,7 @@ static void copy_slice(lower_context *c, const hlo_instr *i, hlo_value from, hlo
   rt_thunk *t = lower_bare_thunk(c, "copy", i);
   lower_add_buffer(c, t, lower_buffer(c, from));
   t->n_inputs = 1;
-  lower_add_buffer(c, t, slice_buffer(c, to, hlo_shape(from)));
+  lower_add_buffer(c, t, slice_buffer(c, to, hlo_shape(from), false));
 }
 
 /* --- control flow --- */
@@ -525,7 +541,9 @@ status lower_program(hlo_module *m, const lower_backend *backend, arena *a, size
   lower_context c = {.backend = backend, .a = a, .module = m};
   TRY(hlo_assign_buffers(a, m, rules, &c.buffers));
   TRY(hlo_check_overlaps(a, m, rules, c.buffers));
-  c.constant_number = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));
+  for (int k = 0; k < 2; k++) {
+    c.constant_number[k] = ARENA_NEW_N(a, uint32_t, hlo_n_constants(c.buffers));
+  }
   c.program = new_program(&c, m);
   c.provenance = provenance_make(a, c.program);
   TRY(lower_sequence(&c, m->entry, &c.program->body));

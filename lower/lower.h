@@ -35,6 +35,9 @@ typedef struct lower_backend {
   /* Returns the order in which the thunks of `i` read and write, with which the answers of may_share are compared.
    * NULL means HLO_READS_WHILE_WRITING. */
   hlo_access (*access)(void *data, const hlo_instr *i);
+  /* Returns true if the thunks of `i` read operands that are constants at any address, so that a weight is not copied
+   * only because of its place in the model's file.  NULL means that constants must be aligned. */
+  bool (*reads_any_address)(void *data, const hlo_instr *i);
   /* Returns true if the result is the operand's buffer with another shape (reshape, bitcast), so that no thunk is
    * needed.  NULL means that no instruction is such a view. */
   bool (*is_view)(const hlo_instr *i);

@@ -56,6 +56,11 @@ static bool may_share(void *data, const hlo_instr *i, uint32_t operand, uint32_t
   return access_of(data, i) != HLO_READS_WHILE_WRITING && emit_can_alias(i, operand, result);
 }
 
+static bool reads_any_address(void *data, const hlo_instr *i) {
+  const lowering *l = data;
+  return l->options->target->unaligned && !cpu_plan_of(l->options->plans, i) && !emit_is_special(i);
+}
+
 /* --- kernels --- */
 
 static dim scratch(void *data, const hlo_instr *i) {
@@ -337,6 +342,7 @@ status cpu_lower(hlo_module *m, lower_kernels *kernels, const cpu_lower_options 
                            .emit = emit,
                            .may_share = may_share,
                            .access = access_of,
+                           .reads_any_address = reads_any_address,
                            .is_view = lower_is_view,
                            .scratch = scratch,
                            .time = time_of,

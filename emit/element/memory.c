@@ -207,8 +207,16 @@ static access access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared
                   NULL, 0};
 }
 
-emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
+/* As access_of, for loads.  An operand that shares no buffer with a result may be at any address
+ * (emit_target.unaligned). */
+static access load_access_of(emit_element *e, LLVMValueRef base, dtype t, bool shared, bool constant) {
   access a = access_of(e, base, t, shared, constant);
+  a.align = !shared && !constant && e->w->target->unaligned ? 1 : a.align;
+  return a;
+}
+
+emit_pair emit_load(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, bool shared, bool constant) {
+  access a = load_access_of(e, base, t, shared, constant);
   if (dtype_is_complex(t)) {
     emit_pos re = emit_pos_scale(&e->x, at, 2);
     return (emit_pair){load_part(&a, re), load_part(&a, emit_pos_add_const(&e->x, re, 1))};
@@ -224,7 +232,7 @@ bool emit_masks_loads(const emit_element *e, dtype t) {
 
 emit_pair emit_load_masked(emit_element *e, LLVMValueRef base, dtype t, emit_pos at, emit_pos along, int64_t n,
                            bool shared) {
-  access a = access_of(e, base, t, shared, false);
+  access a = load_access_of(e, base, t, shared, false);
   a.along = &along;
   a.n = n;
   return (emit_pair){emit_from_memory(e->w, t, load_part(&a, at)), NULL};

@@ -114,6 +114,7 @@ static void x86_abilities(emit_target *t) {
   t->f16 = can(t, "f16c");
   t->rounding = can(t, "sse4.1");
   t->scalef = v4;
+  t->unaligned = true;
   t->compares_maximum = true;
   t->permutes = v4 && can(t, "avx512vbmi");
   t->dots = v4 ? can(t, "avx512vnni") : t->vector_bits == 256 && can(t, "avxvnni");
@@ -124,7 +125,7 @@ static void aarch64_abilities(emit_target *t) {
   t->vector_bits = 128;
   t->registers = 32;
   t->dots = t->signed_dots = can(t, "dotprod");
-  t->fma = t->f64 = t->f16 = t->rounding = true;
+  t->fma = t->f64 = t->f16 = t->rounding = t->unaligned = true;
 }
 
 static void arm_abilities(emit_target *t) {

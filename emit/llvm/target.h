@@ -43,6 +43,8 @@ typedef struct emit_target {
   bool signed_dots; /* whether the instruction of `dots` is sdot */
   bool dots_s16;    /* whether there are instructions that add two products of s16 to an s32, for vectors up to
                        vector_bits: VNNI's, or pmaddwd and an addition */
+  bool unaligned;   /* for EMIT_RANGES: whether a load takes about the same time at any address, so that kernels of
+                       emit_kernel (kernel.h) allow any address for operands */
   bool permutes;    /* whether there is an instruction that picks bytes from 128 bytes (AVX-512 VBMI) */
   bool libm;        /* whether functions of the C library may be called */
   bool absolute;    /* whether code has absolute addresses, which the linker fills in; if not, it may lie anywhere */

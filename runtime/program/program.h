@@ -156,7 +156,7 @@ typedef struct rt_program {
   const char *cpu;
   uint32_t n_params, n_results, n_constants, n_code, n_nodes;
   rt_io *params, *results;
-  rt_span *constants; /* aligned to 64 bytes */
+  rt_span *constants; /* aligned to 64 bytes, but for those that all thunks read at any address */
   /* Names of the constants, by which the programs of a session share them (weight_pool.h).  The name of a constant that
    * is not shared is empty.  The array may be NULL. */
   rt_span *names;

@@ -148,19 +148,23 @@ static literal *random_operands(arena *a, const kernel_case *k) {
 /* A kernel that can be called. */
 typedef struct callable {
   emit_execution execution;
+  bool unaligned; /* whether operands may be at any address */
   void *f;
   emit_kernel_info info;
 } callable;
 
-/* Runs the kernel in guarded memory, and returns its results. */
+/* Runs the kernel in guarded memory, and returns its results.  If operands may be at any address, those that share no
+ * buffer with a result begin one byte behind an aligned address. */
 static literal *results_of(arena *a, const kernel_case *k, const callable *f, const literal *args) {
   const hlo_instr *i = k->fusion;
   uint32_t n = i->n_operands;
   void **buffers = ARENA_NEW_N(a, void *, n + i->n_results + 1); /* the last entry is the budget: NULL */
   literal *results = ARENA_NEW_N(a, literal, i->n_results);
+  size_t skip = f->unaligned;
   for (uint32_t j = 0; j < n; j++) {
-    buffers[j] = guarded_memory((size_t)shape_bytes(&args[j].shape));
-    memcpy(buffers[j], args[j].data, (size_t)shape_bytes(&args[j].shape));
+    size_t bytes = (size_t)shape_bytes(&args[j].shape);
+    buffers[j] = (int32_t)j == k->alias ? guarded_memory(bytes) : (char *)guarded_memory(bytes + skip) + skip;
+    memcpy(buffers[j], args[j].data, bytes);
   }
   for (uint32_t j = 0; j < i->n_results; j++) {
     bool shares = j == 0 && k->alias >= 0;
@@ -170,10 +174,12 @@ static literal *results_of(arena *a, const kernel_case *k, const callable *f, co
   for (uint32_t j = 0; j < i->n_results; j++) {
     results[j] = literal_make(i->shapes[j], arena_memdup(a, buffers[n + j], (size_t)shape_bytes(&i->shapes[j])));
   }
-  for (uint32_t j = 0; j < n + i->n_results; j++) {
-    if (j != n || k->alias < 0) {
-      guarded_free(buffers[j], (size_t)shape_bytes(j < n ? &args[j].shape : &i->shapes[j - n]));
-    }
+  for (uint32_t j = 0; j < n; j++) {
+    size_t skipped = (int32_t)j == k->alias ? 0 : skip;
+    guarded_free((char *)buffers[j] - skipped, (size_t)shape_bytes(&args[j].shape) + skipped);
+  }
+  for (uint32_t j = k->alias >= 0; j < i->n_results; j++) {
+    guarded_free(buffers[n + j], (size_t)shape_bytes(&i->shapes[j]));
   }
   return results;
 }
@@ -218,7 +224,7 @@ static status compile_all(arena *a, kernel_cases *c, const emit_machine *machine
   for (uint32_t k = 0; k < c->n; k++) {
     void *f = rt_code_find(code, arena_printf(a, "kernel_%u", k));
     ck_assert_ptr_nonnull(f);
-    (*out)[k] = (callable){t.execution, f, c->items[k].info};
+    (*out)[k] = (callable){t.execution, t.unaligned, f, c->items[k].info};
   }
   return NULL;
 }

@@ -385,26 +385,23 @@ START_TEST(budgets) {
 }
 END_TEST
 
-/* y = MatMul(x, w): f32[n,256], f32[256,64]. */
-static void write_product(void) {
-  enum { ROWS = 256, COLUMNS = 64 };
+enum { ROWS = 256, COLUMNS = 64 };
+
+static float weight(int64_t k) { return (float)(k % 97) - 40; }
+
+/* Writes a model of one node with the inputs x, whose elements have type `x_type`, and the weights f32[256,64]. */
+static void write_weights(const char *op, const char *inputs, const char *weights, int x_type, const char *x_dims) {
   arena *a = arena_create(NULL);
   Onnx__ModelProto *m = new_model(a, "x", "y");
-  graph_node(a, m->graph, "MatMul", "x,w", "y");
-  session_case_set_type(a, m->graph->input[0], 1, "n,256");
+  graph_node(a, m->graph, op, inputs, "y");
+  session_case_set_type(a, m->graph->input[0], x_type, x_dims);
   session_case_set_type(a, m->graph->output[0], 1, "n,64");
-  Onnx__TensorProto *w = PB_NEW(a, Onnx__TensorProto, ONNX__TENSOR_PROTO__INIT);
   float *data = ARENA_NEW_N(a, float, ROWS *COLUMNS);
   for (int k = 0; k < ROWS * COLUMNS; k++) {
-    data[k] = (float)(k % 97) - 40;
+    data[k] = weight(k);
   }
-  w->name = arena_strdup(a, "w");
-  w->has_data_type = 1;
-  w->data_type = 1;
-  w->dims = arena_memdup(a, (int64_t[]){ROWS, COLUMNS}, 2 * sizeof *w->dims);
-  w->n_dims = 2;
-  w->has_raw_data = 1;
-  w->raw_data = (ProtobufCBinaryData){ROWS * COLUMNS * sizeof *data, (uint8_t *)data};
+  Onnx__TensorProto *w = new_tensor(a, weights, 1, 2, (int64_t[]){ROWS, COLUMNS});
+  set_raw(a, w, data, ROWS * COLUMNS * sizeof *data);
   PB_ADD(a, m->graph->initializer, m->graph->n_initializer, w);
   session_case_write(a, m);
 }
@@ -414,7 +411,7 @@ static const void *largest_constant(const session_program *c) {
   for (uint32_t k = 0; k < c->program->n_constants; k++) {
     largest = !largest || c->program->constants[k].size > largest->size ? &c->program->constants[k] : largest;
   }
-  ck_assert(largest && largest->size >= 256 * 64 * sizeof(float));
+  ck_assert(largest && largest->size >= ROWS * COLUMNS * sizeof(float));
   return largest->data;
 }
 
@@ -423,7 +420,7 @@ static const void *largest_constant(const session_program *c) {
 START_TEST(one_array_of_weights) {
   char folder[] = "/tmp/check-session-cache-XXXXXX", command[100];
   ck_assert_ptr_nonnull(mkdtemp(folder));
-  write_product();
+  write_weights("MatMul", "x,w", "w", 1, "n,256");
   session_options options = {
       .cache = folder, .tune = "off", .specialise = "full", .keep_programs = true, .compile.threads = 1};
   for (int start = 0; start < 3; start++) {
@@ -438,6 +435,32 @@ START_TEST(one_array_of_weights) {
   }
   snprintf(command, sizeof command, "rm -r %s", folder);
   ck_assert_int_eq(system(command), 0);
+}
+END_TEST
+
+/* A table from which rows are gathered is read in the model's file, wherever it begins there. */
+START_TEST(a_table_in_the_file) {
+  uint32_t unaligned = 0;
+  for (int k = 0; k < 4; k++) { /* the length of the name, which is there twice, moves the table in the file */
+    static const char *const names[] = {"w", "wt", "wta", "wtab"};
+    const int64_t x[] = {3, 255, 0};
+    char inputs[16];
+    session_output out = {0};
+    snprintf(inputs, sizeof inputs, "%s,x", names[k]);
+    write_weights("Gather", inputs, names[k], 7, "n");
+    session *s = session_case_open(session_case_path, "cpu");
+    shape three = shape_make(DTYPE_S64, 1, (dim[]){3});
+    const session_program *c;
+    ASSERT_OK(session_compile(s, &(session_inputs){.shapes = (const shape *[]){&three}}, &c));
+    ASSERT_OK(session_run(s, c, NULL, &(session_inputs){.values = (const void *[]){x}}, &out));
+    for (int64_t j = 0; j < 3 * COLUMNS; j++) {
+      ck_assert_float_eq(((const float *)out.data)[j], weight(x[j / COLUMNS] * COLUMNS + j % COLUMNS));
+    }
+    unaligned += (uintptr_t)largest_constant(c) % sizeof(float) != 0;
+    session_output_finish(s, &out);
+    session_close(s);
+  }
+  ck_assert_uint_ge(unaligned, 2);
 }
 END_TEST
 
@@ -507,6 +530,7 @@ int main(void) {
   tcase_add_loop_test(c, hlo_text, 0, 2);
   tcase_add_test(c, budgets);
   tcase_add_test(c, one_array_of_weights);
+  tcase_add_test(c, a_table_in_the_file);
   tcase_add_loop_test(c, saved_for_one_size, 0, 2);
   tcase_add_test(c, saved_without_functions);
   tcase_add_loop_test(c, all_sizes, 0, 3);

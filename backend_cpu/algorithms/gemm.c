@@ -56,8 +56,7 @@ static bool make(const cpu_problem *p, const cpu_config *v, emit_product *out) {
   if (scratch == DIM_OVERFLOW || (scratch && p->options.target->small)) {
     return false;
   }
-  /* Weights that are small integers are read in whole vectors. */
-  return !out->quantized_type || (p->constant_weights && out->columns % out->lanes == 0);
+  return !out->quantized_type || p->constant_weights;
 }
 
 /* Returns the estimated nanoseconds.  The time of a large register block is that of its multiplications: two vectors a
@@ -112,7 +111,7 @@ static int whole_lanes(const cpu_problem *p) {
 static int registers_of(const cpu_problem *p) {
   emit_product g;
   bool makes = make(p, &(cpu_config){.v = {0}}, &g);
-  return emit_gemm_registers(p->options.target, makes ? (dtype)g.dot : DTYPE_INVALID);
+  return emit_gemm_registers(p->options.target, makes ? (dtype)g.dot : DTYPE_INVALID, makes && g.quantized_type);
 }
 
 /* Returns true if each weight is read once in a run. */

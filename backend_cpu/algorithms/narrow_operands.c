@@ -73,17 +73,31 @@ bool cpu_takes_narrow_operands(void *data, const hlo_instr *contraction, dtype l
          (g.op == CPU_CONVOLUTION || g.batch == 1) && cpu_library_has_bytes();
 }
 
-/* With few rows, quantised weights that do not fit in a core's cache should stay small integers until they are
- * multiplied, since reading them takes most of the time (doc/measurements/cpu-quantised.md).  With --exact this is not
- * allowed, since scaling the sum of a block rounds differently from scaling each weight. */
+/* Returns true if a pass can store the numbers of which v, a scale or zero point of quantised weights, is made for
+ * whole vectors of columns (hlo/passes/fusion/epilogue.c). */
+static bool can_be_stored(hlo_value v) {
+  const literal *l = v.def ? hlo_literal(v.def->operands[0]) : NULL;
+  return !v.def || (l && l->shape.rank <= 2);
+}
+
+/* Quantised weights that do not fit in a core's cache should stay small integers until they are multiplied: with few
+ * rows, reading them takes most of the time, and f32 would take up to eight times the memory.  With more rows than
+ * MOST_ROWS, this takes about as long as products of f32 where AVX-512 converts the weights between the multiplications
+ * (emit_small), but 1.7 times as long without (doc/measurements/cpu-quantised.md).  With --exact this is not allowed,
+ * since scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
-  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18 }; /* WIDEST: lanes of the widest vector */
+  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18, BITS = 512 }; /* WIDEST: lanes of the widest vector */
   const cpu_asked *about = data;
   hlo_quantized_weights w;
-  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || w.columns % WIDEST ||
-      !emit_product_reads_quantized(&w)) {
+  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || !emit_product_reads_quantized(&w)) {
     return false;
   }
-  return (double)w.sums * (double)w.columns >= LEAST_WEIGHTS &&
+  if (!hlo_has_whole_vectors(&w, WIDEST) && !(can_be_stored(w.scale) && can_be_stored(w.zero))) {
+    return false;
+  }
+  if ((double)w.sums * (double)w.columns < LEAST_WEIGHTS) {
+    return false;
+  }
+  return about->target->vector_bits == BITS ||
          emit_likely_elements(dot->parent->module->dims, &dot->shapes[0]) <= (double)(MOST_ROWS * w.columns);
 }

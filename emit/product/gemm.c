@@ -141,24 +141,52 @@ static void fetch_lines(const emit_ir *w, const emit_gemm *g, LLVMValueRef place
   }
 }
 
+/* --- small integers --- */
+
+static LLVMValueRef call_intrinsic(const emit_ir *w, const char *name, unsigned n, LLVMValueRef *args) {
+  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
+  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, n, "");
+}
+
+/* Converts the low halves of bytes by looking them up in a vector of 16 numbers (AVX-512's vpermps, which ignores the
+ * other bits of an index). */
+static LLVMValueRef look_up(const emit_ir *w, const emit_gemm *g, LLVMValueRef bytes) {
+  enum { N = 16 };
+  LLVMValueRef numbers[N];
+  for (int k = 0; k < N; k++) {
+    numbers[k] = LLVMConstReal(w->f32, k - g->small.offset);
+  }
+  return call_intrinsic(w, "llvm.x86.avx512.permvar.sf.512", 2, (LLVMValueRef[]){LLVMConstVector(numbers, N), bytes});
+}
+
+/* Converts integers of 8 bits to f32, or of 4 bits if `half`, less the offset: their bits are put into the lowest bits
+ * of a large number, which is then subtracted. */
+static LLVMValueRef convert_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef x, bool half) {
+  const double large = 0x1p23;
+  int lanes = g->tile.lanes;
+  if (half) {
+    x = LLVMBuildAnd(w->builder, x, emit_splat(w, LLVMConstInt(w->i32, 15, false), lanes), "");
+  }
+  LLVMValueRef bits = LLVMConstBitCast(LLVMConstReal(w->f32, large), w->i32);
+  x = LLVMBuildOr(w->builder, x, emit_splat(w, bits, lanes), "");
+  x = LLVMBuildBitCast(w->builder, x, emit_vector_type(w->f32, lanes), "");
+  return LLVMBuildFSub(w->builder, x, emit_splat(w, LLVMConstReal(w->f32, large + g->small.offset), lanes), "");
+}
+
 /* Loads column vector v of row k + ahead of B, which is small integers, and converts it to f32.  b points to row k; k
  * is even, so that with 4 bits a byte begins there. */
 static LLVMValueRef load_small(const emit_ir *w, const emit_gemm *g, LLVMValueRef b, int v, int64_t ahead) {
+  enum { TABLE = 16, BITS = 512 };
   int lanes = g->tile.lanes, a_byte = 8 / g->small.bits;
+  bool half = a_byte == 2, high = half && ahead % 2, looks = half && lanes == TABLE && w->target->vector_bits == BITS;
   LLVMTypeRef bytes = emit_vector_type(w->i8, lanes), wide = emit_vector_type(w->i32, lanes);
   LLVMValueRef offset = emit_i64(w, v * g->b_vector + ahead / a_byte * lanes);
   LLVMValueRef x = LLVMBuildLoad2(w->builder, bytes, LLVMBuildInBoundsGEP2(w->builder, w->i8, b, &offset, 1, ""), "");
   LLVMSetAlignment(x, 1);
   x = LLVMBuildZExt(w->builder, x, wide, "");
-  if (a_byte == 2) {
-    bool high = ahead % 2;
-    LLVMValueRef by = emit_splat(w, LLVMConstInt(w->i32, high ? 4 : 15, false), lanes);
-    x = high ? LLVMBuildLShr(w->builder, x, by, "") : LLVMBuildAnd(w->builder, x, by, "");
-  }
-  LLVMValueRef base = LLVMConstBitCast(LLVMConstReal(w->f32, EMIT_SMALL_BASE), w->i32);
-  x = LLVMBuildOr(w->builder, x, emit_splat(w, base, lanes), "");
-  x = LLVMBuildBitCast(w->builder, x, emit_vector_type(w->f32, lanes), "");
-  return LLVMBuildFSub(w->builder, x, g->small.zero[v], "");
+  x = high ? LLVMBuildLShr(w->builder, x, emit_splat(w, LLVMConstInt(w->i32, 4, false), lanes), "") : x;
+  x = looks ? look_up(w, g, x) : convert_small(w, g, x, half && !high);
+  return g->small.zero ? LLVMBuildFSub(w->builder, x, g->small.zero[v], "") : x;
 }
 
 /* --- dot groups --- */
@@ -168,18 +196,14 @@ bool emit_gemm_has_dots(const emit_target *t, dtype dot, int lanes) {
   return (dot == DTYPE_S16 ? t->dots_s16 : t->dots) && lanes >= FEWEST && lanes * BITS <= t->vector_bits;
 }
 
-int emit_gemm_registers(const emit_target *t, dtype dot) {
-  return dot == DTYPE_S16 && !t->dots ? t->registers - 1 : t->registers;
+int emit_gemm_registers(const emit_target *t, dtype dot, bool small) {
+  enum { CONVERTING = 4 }; /* two constants, and the bytes of two vectors of which one half is still to be converted */
+  return t->registers - (dot == DTYPE_S16 && !t->dots) - (small ? CONVERTING : 0);
 }
 
 int emit_gemm_dot_offset(const emit_target *t, dtype dot) {
   enum { HALF = 128 };
   return dot == DTYPE_S16 || dot == (t->signed_dots ? DTYPE_S8 : DTYPE_U8) ? 0 : dot == DTYPE_S8 ? -HALF : HALF;
-}
-
-static LLVMValueRef call_intrinsic(const emit_ir *w, const char *name, unsigned n, LLVMValueRef *args) {
-  LLVMValueRef f = LLVMGetIntrinsicDeclaration(w->module, LLVMLookupIntrinsicID(name, strlen(name)), NULL, 0);
-  return LLVMBuildCall2(w->builder, LLVMGlobalGetValueType(f), f, args, n, "");
 }
 
 /* Writes aarch64's sdot. */

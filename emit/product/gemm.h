@@ -68,20 +68,20 @@ int emit_gemm_lanes(const emit_target *t, dtype type);
 /* Returns true if the target has instructions for dot groups of `dot` (emit_gemm.dot) in vectors of `lanes` groups. */
 bool emit_gemm_has_dots(const emit_target *t, dtype dot, int lanes);
 /* Returns how many registers of the target a block may use for its sums, a row of B and an element of A.  Products of
- * dot groups may take one more before they are added.  `dot` is as in emit_gemm. */
-int emit_gemm_registers(const emit_target *t, dtype dot);
+ * dot groups may take one more before they are added, and converting small integers (`small`) takes some.  `dot` is as
+ * in emit_gemm. */
+int emit_gemm_registers(const emit_target *t, dtype dot, bool small);
 /* Returns true for the types that blocks support: f32, f64, and f16 and bf16, whose sums are f32. */
 bool emit_gemm_takes(dtype type);
 
-/* Small integers in place of f32 elements of B.  Their panels hold bytes; an offset was added to the integers when they
+/* Small integers in place of f32 elements of B.  Their panels hold bytes; `offset` was added to the integers when they
  * were packed, so that none is negative.  With 8 bits there is a row of `lanes` bytes for each k.  With 4 bits, a row
- * of `lanes` bytes holds the integers of two k, those of the first k in the low halves of the bytes.  To convert an
- * integer to f32, its bits are put into the lowest bits of EMIT_SMALL_BASE; then zero[v] is subtracted, which is the
- * sum of that base, the offset and the zero point. */
-#define EMIT_SMALL_BASE 0x1p23
+ * of `lanes` bytes holds the integers of two k, those of the first k in the low halves of the bytes.  AVX-512 converts
+ * 16 integers of 4 bits to f32 with one instruction, which looks them up in a register. */
 typedef struct emit_small {
-  int bits;                 /* 4 or 8; 0 means that B has no small integers but elements of `type` */
-  const LLVMValueRef *zero; /* for each vector of columns, the f32 vector that is subtracted after the conversion */
+  int bits; /* 4 or 8; 0 means that B has no small integers but elements of `type` */
+  int offset;
+  const LLVMValueRef *zero; /* for each vector of columns, the zero points in f32; NULL if there are none */
 } emit_small;
 
 /* Memory to prefetch, such as the next panels of B: the cache lines of `bytes` bytes (i64) from `from` on.  They are

@@ -217,6 +217,7 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
  * integers.  The blocks of weights that share a scale are a level (emit_level) of their own in p->sums. */
 static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
+  enum { WIDEST = 16 }; /* the most columns of a vector */
   hlo_quantized_weights w;
   if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
     return false;
@@ -231,7 +232,7 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   p->n_sums = 2;
   p->sums[0] = (emit_level){w.sums / w.block, step * w.block, w.sum_step * w.block};
   p->sums[1] = (emit_level){w.block, step, w.sum_step};
-  return emit_product_reads_quantized(&w);
+  return emit_product_reads_quantized(&w) && hlo_has_whole_vectors(&w, WIDEST);
 }
 
 /* Divides a distance or a number of integers by n.  Returns false if it is not known to be a multiple of n. */
@@ -515,7 +516,7 @@ void emit_product_choose(dim_table *dims, emit_product *p, const emit_target *t,
   if (options->lanes) {
     used.lanes = used.lanes * options->lanes / emit_gemm_lanes(t, (dtype)p->type);
   }
-  used.registers = emit_gemm_registers(t, (dtype)p->dot);
+  used.registers = emit_gemm_registers(t, (dtype)p->dot, p->quantized_type != 0);
   p->dot_offset = p->dot ? emit_gemm_dot_offset(t, (dtype)p->dot) : 0;
   choose_blocks(dims, p, &used, options);
   p->packing = options->constant_weights ? EMIT_B_PACKED : lies_in_vectors(p) ? EMIT_B_PLAIN : EMIT_B_SCRATCH;

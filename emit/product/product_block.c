@@ -162,18 +162,20 @@ static LLVMValueRef block_vector(emit_product_kernel *k, hlo_value v, LLVMValueR
   return x.v;
 }
 
-/* Sets zeros[v] to the vector that is subtracted from the weights of column vector v after their conversion to f32
- * (emit_small.zero): the sum of the weights' zero points, the offset that packing added, and EMIT_SMALL_BASE. */
-static void find_zeros(emit_product_kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column,
-                       LLVMValueRef *zeros) {
+/* Sets *out for one block of quantised weights.  zeros[] has room for the zero points of all column vectors; a zero
+ * point that all weights have becomes a part of the offset instead. */
+static void set_small(emit_product_kernel *k, int vectors, LLVMValueRef number, LLVMValueRef column,
+                      LLVMValueRef *zeros, emit_small *out) {
   const emit_ir *w = k->w.e.w;
-  double base = EMIT_SMALL_BASE + emit_product_quantized_offset(k->p);
-  LLVMValueRef added = emit_splat(w, LLVMConstReal(w->f32, base), (int)k->p->lanes);
-  for (int v = 0; v < vectors; v++) {
-    zeros[v] = added;
-    if (k->small.zero.def) {
-      LLVMValueRef x = block_vector(k, k->small.zero, number, emit_add(w, column, emit_i64(w, v * k->p->lanes)));
-      zeros[v] = LLVMBuildFAdd(w->builder, x, added, "");
+  hlo_value zero = k->small.zero;
+  hlo_along along;
+  *out = (emit_small){emit_product_quantized_bits(k->p), emit_product_quantized_offset(k->p), NULL};
+  if (zero.def && hlo_along_of(zero, &along) && along.axis < 0 && hlo_along_is_const(&along)) {
+    out->offset += (int)hlo_along_at(&along, 0);
+  } else if (zero.def) {
+    out->zero = zeros;
+    for (int v = 0; v < vectors; v++) {
+      zeros[v] = block_vector(k, zero, number, emit_add(w, column, emit_i64(w, v * k->p->lanes)));
     }
   }
 }
@@ -188,8 +190,7 @@ static void sum_quantized(emit_product_kernel *k, emit_gemm *g, LLVMValueRef col
   emit_loop l;
   emit_loop_begin(w, &l, emit_i64(w, 0), emit_i64(w, p->sums[0].n), 1, true, n, sums);
   uint32_t mark = emit_table_mark(k->w.e.x.table);
-  find_zeros(k, g->tile.vectors, l.iv, column, zeros);
-  g->small = (emit_small){bits, zeros};
+  set_small(k, g->tile.vectors, l.iv, column, zeros, &g->small);
   g->a = emit_product_at(k, a, emit_times(w, l.iv, p->sums[0].a));
   g->b = emit_product_b_at(k, b, emit_times(w, l.iv, p->block * bits * p->lanes / 8));
   g->a_k = p->sums[1].a;

@@ -79,15 +79,16 @@ static void pack_panel(const emit_product *p, size_t bytes, const char *from, in
   }
 }
 
-/* Packs one panel of quantised weights, each of which is one byte in `from`.  `to` must be filled with zeros. */
-static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *to) {
+/* Packs one panel of quantised weights, of which `columns` columns exist.  Each weight is one byte in `from`.  `to`
+ * must be filled with zeros. */
+static void pack_quantized(const emit_product *p, const uint8_t *from, int64_t columns, uint8_t *to) {
   bool halves = emit_product_quantized_bits(p) == 4;
   int offset = emit_product_quantized_offset(p);
   int64_t sums = emit_product_sums(NULL, p);
   for (int64_t s = 0; s < sums; s++) {
     const uint8_t *row = from + emit_product_sum_offset(p, s);
     uint8_t *line = to + (halves ? s / 2 : s) * p->lanes;
-    for (int64_t c = 0; c < p->lanes; c++) {
+    for (int64_t c = 0; c < columns; c++) {
       uint8_t x = (uint8_t)(row[c * p->b_column] + offset);
       line[c] = (uint8_t)(line[c] | (halves && s % 2 ? x << 4 : x));
     }
@@ -95,10 +96,10 @@ static void pack_quantized(const emit_product *p, const uint8_t *from, uint8_t *
 }
 
 static void pack_quantized_panels(const emit_product *p, const uint8_t *weights, uint8_t *packed) {
-  uint64_t panel = emit_product_packed_bytes(p) / (uint64_t)(p->columns / p->lanes);
+  uint64_t panel = emit_product_packed_bytes(p) / (uint64_t)ceil_div(p->columns, p->lanes);
   memset(packed, 0, emit_product_packed_bytes(p));
   for (int64_t c = 0; c < p->columns; c += p->lanes, packed += panel) {
-    pack_quantized(p, weights + c * p->b_column, packed);
+    pack_quantized(p, weights + c * p->b_column, min_i64(p->columns - c, p->lanes), packed);
   }
 }
 

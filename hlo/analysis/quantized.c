@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#include "base/arith.h"
 #include "hlo/analysis/pattern.h"
 
 /* --- arrays that are broadcast from one number or a list (hlo_along) --- */
@@ -281,6 +282,28 @@ static bool measure(hlo_value joined, hlo_value scaled, int contract, hlo_quanti
   out->sum_step = contract == 0 ? out->columns : 1;
   out->column_step = contract == 0 ? 1 : out->sums;
   return out->sums > 0 && out->columns > 0;
+}
+
+/* Returns how many columns the array has in memory from which the broadcast v, a scale or zero point, is made;
+ * INT64_MAX if all columns have the same number. */
+static int64_t stored_columns(const hlo_quantized_weights *w, hlo_value v) {
+  hlo_value x = v.def->operands[0];
+  int d = hlo_find_int(v.def, HLO_ATTR_DIMENSIONS, w->column_dim);
+  if (d < 0 || hlo_shape(x)->dims[d] != w->columns) {
+    return INT64_MAX;
+  }
+  if (x.def->op == HLO_TRANSPOSE) {
+    d = (int)hlo_ints(x.def, HLO_ATTR_PERMUTATION)[d];
+    x = x.def->operands[0];
+  }
+  bool begins =
+      x.def->op == HLO_SLICE && hlo_ints(x.def, HLO_ATTR_STARTS)[d] == 0 && hlo_ints(x.def, HLO_ATTR_STRIDES)[d] == 1;
+  return hlo_shape(begins ? x.def->operands[0] : x)->dims[d];
+}
+
+bool hlo_has_whole_vectors(const hlo_quantized_weights *w, int64_t lanes) {
+  int64_t n = round_up(w->columns, lanes);
+  return n == w->columns || (stored_columns(w, w->scale) >= n && (!w->zero.def || stored_columns(w, w->zero) >= n));
 }
 
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out) {

@@ -2,6 +2,30 @@
 #include "frontend/ops/contrib/bits.h"
 
 #include <inttypes.h>
+#include <string.h>
+
+/* Unpacks `count` numbers of `bits` bits, the first one in the lowest bits of a byte.  Whole bytes are unpacked by
+ * loops that compilers turn into vector instructions, since models have billions of such numbers. */
+static void unpack_list(int64_t bits, int64_t count, const uint8_t *from, uint8_t *to) {
+  int64_t per_byte = 8 / bits, whole = count / per_byte;
+  if (bits == 8) {
+    memcpy(to, from, (size_t)count);
+  } else if (bits == 4) {
+    for (int64_t i = 0; i < whole; i++) {
+      to[2 * i] = from[i] & 15;
+      to[2 * i + 1] = from[i] >> 4;
+    }
+  } else {
+    for (int64_t i = 0; i < whole; i++) {
+      for (int k = 0; k < 4; k++) {
+        to[4 * i + k] = from[i] >> (2 * k) & 3;
+      }
+    }
+  }
+  for (int64_t i = whole * per_byte; i < count; i++) {
+    to[i] = (uint8_t)(from[whole] >> (i % per_byte * bits) & ((1 << bits) - 1));
+  }
+}
 
 status contrib_unpack(const onnx_node *n, int64_t bits, const literal *packed, const char *what, int64_t rows,
                       int64_t count, hlo_value *out) {
@@ -18,10 +42,7 @@ status contrib_unpack(const onnx_node *n, int64_t bits, const literal *packed, c
   const uint8_t *from = packed->data;
   uint8_t *to = data;
   for (int64_t r = 0; r < rows; r++) {
-    for (int64_t i = 0; i < count; i++) {
-      int shift = (int)(i % per_byte * bits);
-      to[r * count + i] = (uint8_t)(from[r * bytes + i / per_byte] >> shift & ((1 << bits) - 1));
-    }
+    unpack_list(bits, count, from + r * bytes, to + r * count);
   }
   *out = hlo_constant(n->b, l);
   return NULL;

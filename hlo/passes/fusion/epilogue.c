@@ -7,9 +7,10 @@
  * step of the chain is the only user of the step before it.  A step is one operation that target->takes_epilogue
  * accepts, or an activation of several operations (hlo/analysis/activation.h) that target->takes_activation accepts.
  * The operands of the contraction are operands of the fusion, except weights of small integers that the target scales
- * in the same kernel.  If two contractions are added, the addition goes to the later one. */
+ * in the same kernel; their scales and zero points are stored as that kernel reads them.  If two contractions are added, the addition goes to the later one. */
 #include <string.h>
 
+#include "base/arith.h"
 #include "hlo/passes/fusion/fuse.h"
 #include "hlo/analysis/quantized.h"
 
@@ -66,22 +67,116 @@ static uint32_t follow(const pass_context *c, hlo_instr *contraction, const bool
   return n;
 }
 
+/* --- weights of small integers --- */
+
+static bool are_quantized(const pass_context *c, const hlo_instr *dot, hlo_quantized_weights *w) {
+  const hlo_target *t = c->target;
+  return t->takes_quantized_weights && hlo_quantized_weights_of(dot, w) && hlo_literal(w->q) &&
+         t->takes_quantized_weights(t->data, dot);
+}
+
+/* Returns a copy of the matrix in which its rows, or with `transposed` its columns, are rows of `padded` elements; what
+ * is added is 0. */
+static literal padded_rows(arena *a, const literal *matrix, bool transposed, int64_t padded) {
+  const dim *dims = matrix->shape.dims;
+  int64_t rows = dims[transposed], n = dims[!transposed], row_step = transposed ? 1 : n, step = transposed ? rows : 1;
+  size_t bytes = dtype_bytes((dtype)matrix->shape.type);
+  void *data;
+  literal l = literal_new(a, shape_make((dtype)matrix->shape.type, 2, (dim[]){rows, padded}), &data);
+  memset(data, 0, (size_t)(rows * padded) * bytes);
+  for (int64_t r = 0; r < rows; r++) {
+    for (int64_t k = 0; k < n; k++) {
+      memcpy((char *)data + (size_t)(r * padded + k) * bytes,
+             (const char *)matrix->data + (size_t)(r * row_step + k * step) * bytes, bytes);
+    }
+  }
+  return l;
+}
+
+/* Stores the constant of which v, a scale or zero point of quantised weights, is made so that the numbers of
+ * neighbouring columns are next to each other, and that whole vectors of columns can be read.  v is operand k of
+ * `user`. */
+static void store_by_columns(pass_context *c, const hlo_quantized_weights *w, hlo_instr *user, uint32_t k) {
+  enum { WIDEST = 16 }; /* the most columns of a vector */
+  hlo_instr *broadcast = user->operands[k].def;
+  const literal *l = hlo_literal(broadcast->operands[0]);
+  int d = hlo_find_int(broadcast, HLO_ATTR_DIMENSIONS, w->column_dim);
+  int64_t padded = round_up(w->columns, WIDEST);
+  bool transposed = d == 0 && l && l->shape.rank == 2;
+  if (!l || l->shape.rank > 2 || d < 0 || l->shape.dims[d] != w->columns || (!transposed && padded == w->columns)) {
+    return;
+  }
+  hlo_builder b = hlo_pass_builder(c, broadcast->parent, broadcast);
+  b.eval = NULL; /* the slice and the transpose become a part of the kernel */
+  literal matrix = *l;
+  if (l->shape.rank == 1) {
+    matrix.shape = shape_make((dtype)l->shape.type, 2, (dim[]){1, w->columns});
+  }
+  hlo_value x = hlo_constant(&b, padded_rows(broadcast->parent->module->arena, &matrix, transposed, padded));
+  x = l->shape.rank == 1 ? hlo_reshape(&b, x, 1, &padded) : x;
+  x = padded != w->columns ? hlo_slice_dim(&b, x, hlo_rank(x) - 1, 0, w->columns) : x;
+  x = transposed ? hlo_transpose(&b, x, (int64_t[]){1, 0}) : x;
+  hlo_set_operand(user, k, hlo_result(hlo_instr_clone(broadcast->parent, broadcast, broadcast, &x), 0));
+}
+
+/* Prepares the scales and zero points of the weights of a dot for its kernel. */
+static void store_numbers(pass_context *c, hlo_instr *dot) {
+  hlo_quantized_weights w;
+  if (!are_quantized(c, dot, &w)) {
+    return;
+  }
+  for (uint32_t m = 0; m < w.n; m++) {
+    for (uint32_t k = 0; k < w.members[m]->n_operands; k++) {
+      hlo_value v = w.members[m]->operands[k];
+      if (hlo_value_equal(v, w.scale) || (w.zero.def && hlo_value_equal(v, w.zero))) {
+        store_by_columns(c, &w, w.members[m], k);
+      }
+    }
+  }
+}
+
+/* Appends the instructions that store_by_columns has put between a constant and v, a scale or zero point. */
+static void add_readers(hlo_value v, hlo_instr **members, uint32_t *n) {
+  hlo_value x = v.def->operands[0];
+  hlo_instr *transpose = x.def->op == HLO_TRANSPOSE ? x.def : NULL;
+  x = transpose ? transpose->operands[0] : x;
+  if (x.def->op == HLO_SLICE) {
+    members[(*n)++] = x.def;
+  }
+  if (transpose) {
+    members[(*n)++] = transpose;
+  }
+}
+
 /* If the target dequantises the contraction's weights in the same kernel, inserts the instructions that do this at the
  * beginning of members[n].  Returns the new number of members. */
 static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
-  const hlo_target *t = c->target;
+  enum { READERS = 4 };
+  hlo_instr *before[READERS + sizeof((hlo_quantized_weights *)NULL)->members / sizeof(hlo_instr *)];
   hlo_quantized_weights w;
-  if (!t->takes_quantized_weights || !hlo_quantized_weights_of(members[0], &w) || !hlo_literal(w.q) ||
-      n + w.n > FUSE_MAX_MEMBERS || !t->takes_quantized_weights(t->data, members[0])) {
+  uint32_t n_before = 0;
+  if (!are_quantized(c, members[0], &w) || n + w.n + READERS > FUSE_MAX_MEMBERS) {
     return n;
   }
-  memmove(members + w.n, members, n * sizeof *members);
-  memcpy(members, w.members, w.n * sizeof *members);
-  return n + w.n;
+  add_readers(w.scale, before, &n_before);
+  if (w.zero.def) {
+    add_readers(w.zero, before, &n_before);
+  }
+  memcpy(before + n_before, w.members, w.n * sizeof *before);
+  n_before += w.n;
+  memmove(members + n_before, members, n * sizeof *members);
+  memcpy(members, before, n_before * sizeof *members);
+  return n + n_before;
 }
 
 static status fuse_epilogues(hlo_computation *c, pass_context *context, bool *changed) {
   arena *scratch = context->scratch;
+  HLO_FOR_EACH(i, c) {
+    if (i->op == HLO_DOT) {
+      store_numbers(context, i);
+    }
+  }
+  hlo_number(c);
   hlo_fuser f = hlo_fuser_make(c, scratch);
   bool *taken = ARENA_NEW_N(scratch, bool, 2 * (size_t)f.n_ids + 1); /* fusions get new ids */
   hlo_instr *members[FUSE_MAX_MEMBERS], **contractions = ARENA_NEW_N(scratch, hlo_instr *, f.n_ids + 1);

@@ -153,7 +153,8 @@ END_TEST
 
 /* --- weights of small integers --- */
 
-/* Quantised weights with one scale for each column, with one for each block and column, and with zero points. */
+/* Quantised weights with one scale for each column, with one for each block and column, with zero points, and with
+ * columns that fill no whole vectors. */
 static const char *const small_texts[] = {
     "(%x: f32[n,64], %w: s8[64,48], %s: f32[48]) {\n%c = convert(%w) {saturate=true, rounding=nearest} : "
     "f32[64,48]\n%b = broadcast(%s) {dimensions=[1]} : f32[64,48]\n%f = multiply(%c, %b) : f32[64,48]\n%d = dot(%x, "
@@ -168,6 +169,12 @@ static const char *const small_texts[] = {
     "subtract(%c, %z) : s32[48,64]\n%g = convert(%m) {saturate=true, rounding=nearest} : f32[48,64]\n%b = "
     "broadcast(%s) {dimensions=[0]} : f32[48,64]\n%f = multiply(%g, %b) : f32[48,64]\n%y = dot(%x, %f) "
     "{lhs_batch=[], rhs_batch=[], lhs_contract=[1], rhs_contract=[1]} : f32[n,48]\nreturn %y\n}",
+    /* columns that are no whole vectors, whose scales are a slice of those that a kernel may read */
+    "(%x: f32[n,64], %w: u4[45,2,32], %s: f32[2,48]) {\n%c = convert(%w) {saturate=true, rounding=nearest} : "
+    "f32[45,2,32]\n%l = slice(%s) {starts=[0,0], limits=[2,45], strides=[1,1]} : f32[2,45]\n%p = transpose(%l) "
+    "{permutation=[1,0]} : f32[45,2]\n%b = broadcast(%p) {dimensions=[0,1]} : f32[45,2,32]\n%m = multiply(%c, %b) : "
+    "f32[45,2,32]\n%f = reshape(%m) : f32[45,64]\n%y = dot(%x, %f) {lhs_batch=[], rhs_batch=[], lhs_contract=[1], "
+    "rhs_contract=[1]} : f32[n,45]\nreturn %y\n}",
 };
 
 START_TEST(small_weights) {

@@ -57,6 +57,7 @@ hlo_sources = \
 	hlo/passes/lookup_tables.c \
 	hlo/passes/pass.c \
 	hlo/passes/qdq_fusion.c \
+	hlo/passes/qdq_weights.c \
 	hlo/passes/rewrite.c \
 	hlo/passes/simplify/arith.c \
 	hlo/passes/simplify/control.c \
@@ -113,6 +114,7 @@ hlo_files = \
 	hlo/passes/fusion/fuse.h \
 	hlo/passes/pass.h \
 	hlo/passes/passes.def \
+	hlo/passes/qdq_weights.h \
 	hlo/passes/rewrite.h \
 	hlo/passes/simplify/simplify.h \
 	hlo/schedule/buffers.h \

@@ -2,8 +2,8 @@
  *
  * A kernel is made from one instruction for which emit_supports returns true.  If it is a fusion, its body is inlined.
  * On a CPU it is an rt_kernel_fn (runtime/kernel_abi.h).  For blocks of threads it is an entry of PTX or, emulated, an
- * rt_block_fn (runtime/block_abi.h).  Its grid is emit_kernel_info.grid.  Operands are aligned to their elements, or not
- * at all if emit_target.unaligned is set and they share no buffer with a result. */
+ * rt_block_fn (runtime/block_abi.h).  Its grid is emit_kernel_info.grid.  Operands are aligned to their elements, or
+ * not at all if emit_target.unaligned is set and they share no buffer with a result. */
 #ifndef EMIT_KERNEL_KERNEL_H
 #define EMIT_KERNEL_KERNEL_H
 

@@ -105,22 +105,41 @@ static void pack_quantized_panels(const emit_product *p, const uint8_t *weights,
 
 int64_t emit_product_dot_group(const emit_product *p) { return EMIT_DOT_BYTES / (int64_t)dtype_bytes((dtype)p->dot); }
 
+/* Packs dot group number s of `columns` columns.  `bytes` is the size of an integer. */
+static inline void pack_groups(const emit_product *p, size_t bytes, const char *row, int64_t columns, char *to) {
+  const int64_t group = EMIT_DOT_BYTES / (int64_t)bytes;
+  for (int64_t c = 0; c < columns; c++) {
+    for (int64_t j = 0; j < group; j++) {
+      memcpy(to + c * EMIT_DOT_BYTES + j * (int64_t)bytes, row + (c * p->b_column + j * p->dot_step) * (int64_t)bytes,
+             bytes);
+    }
+  }
+}
+
+/* Adds the bytes of a dot group to the initial values of the columns' sums. */
+static void add_starts(const emit_product *p, const char *groups, int64_t columns, int32_t *starts) {
+  for (int64_t c = 0; c < columns; c++) {
+    for (int64_t j = 0; j < EMIT_DOT_BYTES; j++) {
+      starts[c] += (int32_t)p->dot_offset * ((const int8_t *)groups)[c * EMIT_DOT_BYTES + j];
+    }
+  }
+}
+
 /* Packs one panel of dot groups, of which `columns` columns exist.  `to` must be filled with zeros. */
 static void pack_dots(const emit_product *p, const char *from, int64_t columns, char *to) {
-  const size_t bytes = dtype_bytes((dtype)p->dot);
-  const int64_t group = emit_product_dot_group(p), sums = emit_product_sums(NULL, p);
+  const int64_t sums = emit_product_sums(NULL, p);
+  const bool is_bytes = dtype_bytes((dtype)p->dot) == 1; /* in both calls a size that compilers know */
   int32_t *starts = emit_product_head(p) ? (int32_t *)to : NULL;
   to += emit_product_head(p) * EMIT_DOT_BYTES;
   for (int64_t s = 0; s < sums; s++, to += p->lanes * EMIT_DOT_BYTES) {
     const int64_t row = emit_product_sum_offset(p, s);
-    for (int64_t c = 0; c < columns; c++) {
-      for (int64_t j = 0; j < group; j++) {
-        const char *x = from + (row + c * p->b_column + j * p->dot_step) * (int64_t)bytes;
-        memcpy(to + c * EMIT_DOT_BYTES + j * (int64_t)bytes, x, bytes);
-        if (starts) {
-          starts[c] += (int32_t)p->dot_offset * *(const int8_t *)x;
-        }
-      }
+    if (is_bytes) {
+      pack_groups(p, 1, from + row, columns, to);
+    } else {
+      pack_groups(p, 2, from + row * 2, columns, to);
+    }
+    if (starts) {
+      add_starts(p, to, columns, starts);
     }
   }
 }

@@ -16,6 +16,7 @@
 
 #include "hlo/analysis/quantized.h"
 #include "hlo/passes/pass.h"
+#include "hlo/passes/qdq_weights.h"
 #include "hlo/passes/rewrite.h"
 
 /* --- lists of constants --- */
@@ -43,48 +44,13 @@ static hlo_value stretch_number(hlo_builder *b, double number, const shape *s) {
   return stretch(b, hlo_scalar(b, DTYPE_F32, number), DTYPE_F32, s, 0);
 }
 
-/* --- weights --- */
+/* --- contractions --- */
 
 /* Returns the dimension of the result that runs over output channels. */
 static int64_t channel_dim(const hlo_instr *i) {
   bool first = i->op == HLO_CONVOLUTION && hlo_int(i, HLO_ATTR_LAYOUT) == HLO_CHANNELS_FIRST;
   return first ? 1 : i->shapes[0].rank - 1;
 }
-
-typedef struct weights {
-  int64_t n;       /* the number of output channels */
-  literal numbers; /* s8 or s16, after subtracting the zero point */
-  int64_t *sums;   /* the sum of the weights of each output channel */
-} weights;
-
-/* Reads x, the weights of i, as numbers of type t.  Their zero point must be one number, or one for each output.
- * Returns false if t lacks one of them, or if a sum of products might not fit in s32, since sums of f32 do not wrap: a
- * byte minus its zero point is within 255. */
-static bool read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, dtype t, weights *w) {
-  const literal *l = hlo_literal(x->q);
-  int outputs = hlo_output_dim(i);
-  if (!l || outputs < 0 || !hlo_has_output_zeros(x, outputs)) {
-    return false;
-  }
-  int64_t strides[SHAPE_MAX_RANK], n = shape_elements(&l->shape), rows = l->shape.dims[outputs];
-  void *numbers;
-  shape_strides(&l->shape, strides);
-  *w = (weights){.n = rows, .sums = ARENA_NEW_N(hlo_arena(b), int64_t, (size_t)rows + 1)};
-  int64_t *magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
-  w->numbers = literal_new(hlo_arena(b), shape_with_type(l->shape, t), &numbers);
-  for (int64_t k = 0; k < n; k++) {
-    int64_t output = k / strides[outputs] % rows, v = hlo_weight_at(x, k, output);
-    if (v < (int64_t)dtype_lowest_f64(t) || v > (int64_t)dtype_max_f64(t) ||
-        (magnitudes[output] += v < 0 ? -v : v) > INT32_MAX / 255) {
-      return false;
-    }
-    dtype_store_i64(t, (char *)numbers + (size_t)k * dtype_bytes(t), v);
-    w->sums[output] += v;
-  }
-  return true;
-}
-
-/* --- contractions --- */
 
 static bool is_padded(const hlo_instr *i, bool *crops) {
   bool padded = false;
@@ -163,7 +129,7 @@ static hlo_value integer_contraction(hlo_builder *b, const hlo_instr *i, hlo_val
 }
 
 /* Returns -zero * w->sums as s32[outputs], which is the second term of the formula at the top of this file. */
-static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const weights *w) {
+static hlo_value zero_share(hlo_builder *b, const hlo_along *zero, const qdq_weights *w) {
   void *data;
   literal l = literal_new(hlo_arena(b), shape_make(DTYPE_S32, 1, &w->n), &data);
   bool known = hlo_along_is_const(zero);
@@ -185,9 +151,9 @@ static bool takes(const hlo_builder *b, const hlo_instr *i, dtype lhs) {
 
 /* Returns sum((x - zero) * w) in s32, or no value if padding, weights or target do not allow that in bytes. */
 static hlo_value sum_of_bytes(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
-                              weights *w) {
+                              qdq_weights *w) {
   bool crops, padded = is_padded(i, &crops), unpadded = x->has_zero && padded;
-  if ((x->has_zero && crops) || !takes(b, i, hlo_type(x->q)) || !read_weights(b, i, y, DTYPE_S8, w)) {
+  if ((x->has_zero && crops) || !takes(b, i, hlo_type(x->q)) || !qdq_read_weights(b, i, y, DTYPE_S8, w)) {
     return (hlo_value){0};
   }
   bool few = has_few_channels(i);
@@ -203,8 +169,8 @@ static hlo_value sum_of_bytes(hlo_builder *b, const hlo_instr *i, const hlo_quan
 
 /* The same in s16. */
 static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
-                            weights *w) {
-  if (!takes(b, i, DTYPE_S16) || !read_weights(b, i, y, DTYPE_S16, w)) {
+                            qdq_weights *w) {
+  if (!takes(b, i, DTYPE_S16) || !qdq_read_weights(b, i, y, DTYPE_S16, w)) {
     return (hlo_value){0};
   }
   hlo_value q = hlo_convert(b, x->q, DTYPE_S32);
@@ -215,7 +181,7 @@ static hlo_value sum_of_s16(hlo_builder *b, const hlo_instr *i, const hlo_quanti
 }
 
 static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x, const hlo_quantized *y,
-                             weights *w) {
+                             qdq_weights *w) {
   if (!hlo_has_own_zero(x)) {
     return (hlo_value){0};
   }
@@ -226,7 +192,7 @@ static hlo_value integer_sum(hlo_builder *b, const hlo_instr *i, const hlo_quant
 /* Handles dequantised operands in f32: returns the exact sum times a factor for each output channel, or no value. */
 static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y;
-  weights w;
+  qdq_weights w;
   if (!hlo_dequantized_of(i->operands[0], &x) || hlo_literal(x.q) || !hlo_dequantized_of(i->operands[1], &y) ||
       x.scale.n != 1 || !hlo_along_is_const(&x.scale) || !hlo_along_is_const(&y.scale) ||
       (y.scale.n > 1 && y.scale.axis != hlo_output_dim(i))) {
@@ -247,7 +213,7 @@ static hlo_value of_dequantized(hlo_builder *b, const hlo_instr *i) {
 /* Returns the exact sum if the operands are bytes converted to s32, with or without a zero point, otherwise nothing. */
 static hlo_value of_centered(hlo_builder *b, const hlo_instr *i) {
   hlo_quantized x, y = {.q = i->operands[1]};
-  weights w;
+  qdq_weights w;
   /* y.q is a literal if the subtraction was folded. */
   bool known = hlo_literal(y.q) || hlo_centered_of(i->operands[1], &y);
   if (!known || !hlo_centered_of(i->operands[0], &x) || hlo_literal(x.q)) {

@@ -7,7 +7,8 @@
  * step of the chain is the only user of the step before it.  A step is one operation that target->takes_epilogue
  * accepts, or an activation of several operations (hlo/analysis/activation.h) that target->takes_activation accepts.
  * The operands of the contraction are operands of the fusion, except weights of small integers that the target scales
- * in the same kernel; their scales and zero points are stored as that kernel reads them.  If two contractions are added, the addition goes to the later one. */
+ * in the same kernel; their scales and zero points are stored as that kernel reads them.  If two contractions are
+ * added, the addition goes to the later one. */
 #include <string.h>
 
 #include "base/arith.h"

@@ -9,8 +9,8 @@ typedef struct reader {
   dtype t;
   int64_t rows, inner;
   int64_t *sums, *magnitudes, *zeros; /* for each output; a magnitude is the sum of absolute values */
-  int32_t *line;
-  void *to; /* where the numbers are written; NULL if they need not be */
+  int32_t *chunk;                     /* a row of a line, or if `inner` is 1 a whole line */
+  void *to;                           /* where the numbers are written; NULL if they need not be */
 } reader;
 
 /* Converts n elements of l from element `from` on.  Models have hundreds of millions of bytes, so these have loops that
@@ -38,10 +38,13 @@ static bool read_line(reader *r, const literal *l, int64_t from) {
   int8_t *bytes = r->t == DTYPE_S8 && r->to ? (int8_t *)r->to + from : NULL;
   int16_t *words = r->t == DTYPE_S16 && r->to ? (int16_t *)r->to + from : NULL;
   bool fits = true;
-  widen(l, from, r->rows * r->inner, r->line);
   for (int64_t row = 0, k = 0; row < r->rows && fits; row++) {
+    if (row == 0 || r->inner > 1) {
+      widen(l, from + k, r->inner > 1 ? r->inner : r->rows, r->chunk);
+    }
+    const int32_t *x = r->inner > 1 ? r->chunk : r->chunk + row;
     for (int64_t end = k + r->inner; k < end; k++) {
-      int64_t v = r->line[k] - r->zeros[row];
+      int64_t v = *x++ - r->zeros[row];
       fits = fits && v >= low && v <= high;
       r->sums[row] += v;
       r->magnitudes[row] += v < 0 ? -v : v;
@@ -67,7 +70,7 @@ bool qdq_read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x
   reader r = {.t = t, .rows = rows, .inner = inner, .sums = w->sums};
   r.magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
   r.zeros = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
-  r.line = ARENA_NEW_N(b->pass->scratch, int32_t, (size_t)(rows * inner) + 1);
+  r.chunk = ARENA_NEW_N(b->pass->scratch, int32_t, (size_t)(inner > 1 ? inner : rows) + 1);
   bool moves = hlo_type(x->q) != t;
   for (int64_t k = 0; k < rows && x->has_zero; k++) {
     r.zeros[k] = (int64_t)hlo_along_at(&x->zero, x->zero.n > 1 ? k : 0);

@@ -322,6 +322,7 @@ hlo_tests = \
 	tests/hlo/epilogue/hard-swish.hlo \
 	tests/hlo/epilogue/residual.hlo \
 	tests/hlo/epilogue/small_weights.hlo \
+	tests/hlo/epilogue/small_weights_by_channels.hlo \
 	tests/hlo/epilogue/small_weights_by_rows.hlo \
 	tests/hlo/epilogue/spelled-out.hlo \
 	tests/hlo/epilogue/swish.hlo \
@@ -887,6 +888,7 @@ tests_files = \
 	tests/hlo/epilogue/hard-swish.expected \
 	tests/hlo/epilogue/residual.expected \
 	tests/hlo/epilogue/small_weights.expected \
+	tests/hlo/epilogue/small_weights_by_channels.expected \
 	tests/hlo/epilogue/small_weights_by_rows.expected \
 	tests/hlo/epilogue/spelled-out.expected \
 	tests/hlo/epilogue/swish.expected \

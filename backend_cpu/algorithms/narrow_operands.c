@@ -86,13 +86,13 @@ static bool can_be_stored(hlo_value v) {
  * (emit_small), but 1.7 times as long without (doc/measurements/cpu-quantised.md).  With --exact this is not allowed,
  * since scaling the sum of a block rounds differently from scaling each weight. */
 bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
-  enum { WIDEST = 16, MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18, BITS = 512 }; /* WIDEST: lanes of the widest vector */
+  enum { MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18, BITS = 512 };
   const cpu_asked *about = data;
   hlo_quantized_weights w;
   if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || !emit_product_reads_quantized(&w)) {
     return false;
   }
-  if (!hlo_has_whole_vectors(&w, WIDEST) && !(can_be_stored(w.scale) && can_be_stored(w.zero))) {
+  if (!hlo_has_whole_vectors(&w) && !(can_be_stored(w.scale) && can_be_stored(w.zero))) {
     return false;
   }
   if ((double)w.sums * (double)w.columns < LEAST_WEIGHTS) {

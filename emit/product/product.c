@@ -217,7 +217,6 @@ static bool convolution_geometry(const hlo_instr *i, emit_product *p) {
 /* Sets the geometry of a dot whose right operand is quantised weights (hlo/analysis/quantized.h).  B is the small
  * integers.  The blocks of weights that share a scale are a level (emit_level) of their own in p->sums. */
 static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
-  enum { WIDEST = 16 }; /* the most columns of a vector */
   hlo_quantized_weights w;
   if (!hlo_quantized_weights_of(dot, &w) || !dot_geometry(dot, p) || p->n_batch || p->n_sums > 1) {
     return false;
@@ -232,7 +231,7 @@ static bool quantized_geometry(const hlo_instr *dot, emit_product *p) {
   p->n_sums = 2;
   p->sums[0] = (emit_level){w.sums / w.block, step * w.block, w.sum_step * w.block};
   p->sums[1] = (emit_level){w.block, step, w.sum_step};
-  return emit_product_reads_quantized(&w) && hlo_has_whole_vectors(&w, WIDEST);
+  return emit_product_reads_quantized(&w) && hlo_has_whole_vectors(&w);
 }
 
 /* Divides a distance or a number of integers by n.  Returns false if it is not known to be a multiple of n. */

@@ -1,6 +1,8 @@
 /* product_block.c - see product_block.h. */
 #include "emit/product/product_block.h"
 
+#include <math.h>
+
 #include "emit/llvm/arithmetic.h"
 #include "emit/product/gemm.h"
 #include "emit/product/macro_kernel.h"
@@ -169,8 +171,10 @@ static void set_small(emit_product_kernel *k, int vectors, LLVMValueRef number, 
   const emit_ir *w = k->w.e.w;
   hlo_value zero = k->small.zero;
   hlo_along along;
+  const double most = 0x1p16; /* f32 has the sums of this and what else is added and subtracted */
   *out = (emit_small){emit_product_quantized_bits(k->p), emit_product_quantized_offset(k->p), NULL};
-  if (zero.def && hlo_along_of(zero, &along) && along.axis < 0 && hlo_along_is_const(&along)) {
+  if (zero.def && hlo_along_of(zero, &along) && along.axis < 0 && hlo_along_is_const(&along) &&
+      fabs(hlo_along_at(&along, 0)) <= most) {
     out->offset += (int)hlo_along_at(&along, 0);
   } else if (zero.def) {
     out->zero = zeros;

@@ -301,8 +301,8 @@ static int64_t stored_columns(const hlo_quantized_weights *w, hlo_value v) {
   return hlo_shape(begins ? x.def->operands[0] : x)->dims[d];
 }
 
-bool hlo_has_whole_vectors(const hlo_quantized_weights *w, int64_t lanes) {
-  int64_t n = round_up(w->columns, lanes);
+bool hlo_has_whole_vectors(const hlo_quantized_weights *w) {
+  int64_t n = round_up(w->columns, HLO_MOST_COLUMNS);
   return n == w->columns || (stored_columns(w, w->scale) >= n && (!w->zero.def || stored_columns(w, w->zero) >= n));
 }
 

@@ -83,9 +83,11 @@ typedef struct hlo_quantized_weights {
   hlo_instr *members[8];
 } hlo_quantized_weights;
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out);
-/* Returns true if a kernel that reads `lanes` columns at a time, beyond the last one too, finds all of their scales and
- * zero points in memory, because the number of columns is a multiple of `lanes`, or because the scales are a slice of
- * an array that has as many columns. */
-bool hlo_has_whole_vectors(const hlo_quantized_weights *w, int64_t lanes);
+/* The most columns that a kernel reads at a time. */
+enum { HLO_MOST_COLUMNS = 16 };
+/* Returns true if a kernel that reads HLO_MOST_COLUMNS columns at a time, beyond the last one too, finds all of their
+ * scales and zero points in memory, because the number of columns is a multiple of that, or because the scales are a
+ * slice of an array that has as many columns. */
+bool hlo_has_whole_vectors(const hlo_quantized_weights *w);
 
 #endif

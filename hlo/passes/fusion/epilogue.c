@@ -98,11 +98,10 @@ static literal padded_rows(arena *a, const literal *matrix, bool transposed, int
  * neighbouring columns are next to each other, and that whole vectors of columns can be read.  v is operand k of
  * `user`. */
 static void store_by_columns(pass_context *c, const hlo_quantized_weights *w, hlo_instr *user, uint32_t k) {
-  enum { WIDEST = 16 }; /* the most columns of a vector */
   hlo_instr *broadcast = user->operands[k].def;
   const literal *l = hlo_literal(broadcast->operands[0]);
   int d = hlo_find_int(broadcast, HLO_ATTR_DIMENSIONS, w->column_dim);
-  int64_t padded = round_up(w->columns, WIDEST);
+  int64_t padded = round_up(w->columns, HLO_MOST_COLUMNS);
   bool transposed = d == 0 && l && l->shape.rank == 2;
   if (!l || l->shape.rank > 2 || d < 0 || l->shape.dims[d] != w->columns || (!transposed && padded == w->columns)) {
     return;
@@ -113,8 +112,11 @@ static void store_by_columns(pass_context *c, const hlo_quantized_weights *w, hl
   if (l->shape.rank == 1) {
     matrix.shape = shape_make((dtype)l->shape.type, 2, (dim[]){1, w->columns});
   }
-  hlo_value x = hlo_constant(&b, padded_rows(broadcast->parent->module->arena, &matrix, transposed, padded));
-  x = l->shape.rank == 1 ? hlo_reshape(&b, x, 1, &padded) : x;
+  literal stored = padded_rows(broadcast->parent->module->arena, &matrix, transposed, padded);
+  if (l->shape.rank == 1) {
+    stored.shape = shape_make((dtype)l->shape.type, 1, &padded);
+  }
+  hlo_value x = hlo_constant(&b, stored);
   x = padded != w->columns ? hlo_slice_dim(&b, x, hlo_rank(x) - 1, 0, w->columns) : x;
   x = transposed ? hlo_transpose(&b, x, (int64_t[]){1, 0}) : x;
   hlo_set_operand(user, k, hlo_result(hlo_instr_clone(broadcast->parent, broadcast, broadcast, &x), 0));
@@ -136,13 +138,18 @@ static void store_numbers(pass_context *c, hlo_instr *dot) {
   }
 }
 
-/* Appends the instructions that store_by_columns has put between a constant and v, a scale or zero point. */
+/* Appends the instructions that store_by_columns has put between a constant and v, a scale or zero point.  What else
+ * leads to v stays outside of the fusion. */
 static void add_readers(hlo_value v, hlo_instr **members, uint32_t *n) {
   hlo_value x = v.def->operands[0];
-  hlo_instr *transpose = x.def->op == HLO_TRANSPOSE ? x.def : NULL;
-  x = transpose ? transpose->operands[0] : x;
-  if (x.def->op == HLO_SLICE) {
-    members[(*n)++] = x.def;
+  hlo_instr *transpose = x.def->op == HLO_TRANSPOSE && hlo_used_once(x) ? x.def : NULL;
+  hlo_value y = transpose ? transpose->operands[0] : x;
+  hlo_instr *slice = y.def->op == HLO_SLICE && hlo_used_once(y) ? y.def : NULL;
+  if (!hlo_literal(slice ? slice->operands[0] : y)) {
+    return;
+  }
+  if (slice) {
+    members[(*n)++] = slice;
   }
   if (transpose) {
     members[(*n)++] = transpose;

@@ -157,7 +157,7 @@ static hlo_module *parse(arena *a, const row *r, dtype reduced_precision, bool p
 }
 
 /* Fuses the epilogue as the pipeline does. */
-static void fuse(arena *a, hlo_module *m) {
+static void fuse(arena *a, hlo_module *m, const emit_target *t) {
   static rt_compile_options options;
   static cpu_asked asked = {.options = &options};
   static const hlo_target target = {.name = "cpu",
@@ -169,6 +169,7 @@ static void fuse(arena *a, hlo_module *m) {
                                     .channels_last = true};
   static const hlo_pass steps[] = {HLO_STEP(epilogue), HLO_STEP(concat_in_place), HLO_STEP(dce)};
   pass_context c = {.arena = a, .target = &target, .any_order = true, .verify = true};
+  asked.target = t;
   status s = hlo_run_passes(m, steps, sizeof steps / sizeof *steps, &c);
   ck_assert_msg(!s, "%s", status_message(s));
 }
@@ -277,8 +278,8 @@ static status try_config(void *data) {
     rounded_in[k] = random_literal(a, s, k, k == 0 ? t->reduced_precision : DTYPE_INVALID);
   }
   ck_assert_ptr_null(ref_eval_computation(rounded_m->entry, rounded_in, a, &want));
-  fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, t->machine->cpu, t->machine->lanes, &t->target));
+  fuse(a, m, &t->target);
   status s = compile(t, a, m);
   if (!s) {
     literal one = run(t, a, in, 1), three = run(t, a, in, 3);
@@ -349,8 +350,8 @@ END_TEST
 /* Sets *p to the row's contraction as the tuner gets it. */
 static void read_problem(arena *a, const row *r, emit_target *target, cpu_problem *p) {
   hlo_module *m = parse(a, r, DTYPE_INVALID, false, GIVEN);
-  fuse(a, m);
   ck_assert_ptr_null(emit_target_init(a, NULL, "native", 0, target));
+  fuse(a, m, target);
   hlo_instr *i = m->entry->first;
   cpu_problem_options options = {.target = target, .threads = 2};
   while (i && !cpu_problem_of(i, &options, p)) {

@@ -176,7 +176,7 @@ FAULTS = [
     fault(
         "dots-together",
         "the weights of a dot group are those of neighbouring columns",
-        ("emit/product/product_pack.c", "(row + c * p->b_column + «j * p->dot_step») * (int64_t)bytes;", "j"),
+        ("emit/product/product_pack.c", "row + (c * p->b_column + «j * p->dot_step») * (int64_t)bytes,", "j"),
     ),
     fault(
         "dots-of-group",

@@ -73,11 +73,10 @@ bool cpu_takes_narrow_operands(void *data, const hlo_instr *contraction, dtype l
          (g.op == CPU_CONVOLUTION || g.batch == 1) && cpu_library_has_bytes();
 }
 
-/* Returns true if a pass can store the numbers of which v, a scale or zero point of quantised weights, is made for
- * whole vectors of columns (hlo/passes/fusion/epilogue.c). */
-static bool can_be_stored(hlo_value v) {
-  const literal *l = v.def ? hlo_literal(v.def->operands[0]) : NULL;
-  return !v.def || (l && l->shape.rank <= 2);
+/* Returns true if a kernel can read whole vectors of columns, perhaps after the pass epilogue has stored scales and
+ * zero points for it. */
+static bool will_have_whole_vectors(const hlo_quantized_weights *w) {
+  return hlo_has_whole_vectors(w) || (hlo_stored_numbers(w->scale) && (!w->zero.def || hlo_stored_numbers(w->zero)));
 }
 
 /* Quantised weights that do not fit in a core's cache should stay small integers until they are multiplied: with few
@@ -89,13 +88,8 @@ bool cpu_takes_quantized_weights(void *data, const hlo_instr *dot) {
   enum { MOST_ROWS = 16, LEAST_WEIGHTS = 1 << 18, BITS = 512 };
   const cpu_asked *about = data;
   hlo_quantized_weights w;
-  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || !emit_product_reads_quantized(&w)) {
-    return false;
-  }
-  if (!hlo_has_whole_vectors(&w) && !(can_be_stored(w.scale) && can_be_stored(w.zero))) {
-    return false;
-  }
-  if ((double)w.sums * (double)w.columns < LEAST_WEIGHTS) {
+  if (about->options->numerics.exact || !hlo_quantized_weights_of(dot, &w) || !emit_product_reads_quantized(&w) ||
+      !will_have_whole_vectors(&w) || (double)w.sums * (double)w.columns < LEAST_WEIGHTS) {
     return false;
   }
   return about->target->vector_bits == BITS ||

@@ -82,8 +82,8 @@ static LLVMValueRef load_vector(const access *a, LLVMValueRef at, int64_t skip) 
 }
 
 /* Returns the alignment of a vector that begins at element `at` of a buffer, up to 16 bytes.  A GPU accesses a vector
- * with one instruction only if it is aligned to its size.  For CPUs this makes no difference, so the result is an
- * element's alignment. */
+ * with one instruction only if it is aligned to its size.  For CPUs this makes no difference, so the result is the
+ * alignment of an element in this access. */
 static unsigned vector_align(const access *a, emit_pos at) {
   enum { MOST = 16 };
   unsigned align = a->align;

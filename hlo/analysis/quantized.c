@@ -306,6 +306,11 @@ bool hlo_has_whole_vectors(const hlo_quantized_weights *w) {
   return n == w->columns || (stored_columns(w, w->scale) >= n && (!w->zero.def || stored_columns(w, w->zero) >= n));
 }
 
+const literal *hlo_stored_numbers(hlo_value v) {
+  const literal *l = hlo_literal(v.def->operands[0]);
+  return l && l->shape.rank <= 2 ? l : NULL;
+}
+
 bool hlo_quantized_weights_of(const hlo_instr *dot, hlo_quantized_weights *out) {
   *out = (hlo_quantized_weights){.block_dim = -1};
   hlo_value v = dot->operands[1], matrix, scaled;

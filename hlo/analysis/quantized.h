@@ -89,5 +89,8 @@ enum { HLO_MOST_COLUMNS = 16 };
  * scales and zero points in memory, because the number of columns is a multiple of that, or because the scales are a
  * slice of an array that has as many columns. */
 bool hlo_has_whole_vectors(const hlo_quantized_weights *w);
+/* Returns the list or matrix of constants of which v, a scale or zero point of such weights, is a broadcast; a pass can
+ * store it in another form.  Returns NULL if v is made of anything else. */
+const literal *hlo_stored_numbers(hlo_value v);
 
 #endif

@@ -71,12 +71,12 @@ bool qdq_read_weights(hlo_builder *b, const hlo_instr *i, const hlo_quantized *x
   r.magnitudes = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
   r.zeros = ARENA_NEW_N(b->pass->scratch, int64_t, (size_t)rows + 1);
   r.chunk = ARENA_NEW_N(b->pass->scratch, int32_t, (size_t)(inner > 1 ? inner : rows) + 1);
-  bool moves = hlo_type(x->q) != t;
+  bool changes = hlo_type(x->q) != t;
   for (int64_t k = 0; k < rows && x->has_zero; k++) {
-    r.zeros[k] = (int64_t)hlo_along_at(&x->zero, x->zero.n > 1 ? k : 0);
-    moves = moves || r.zeros[k];
+    r.zeros[k] = (int64_t)hlo_along_at(&x->zero, k);
+    changes = changes || r.zeros[k];
   }
-  if (moves) {
+  if (changes) {
     w->numbers = literal_new(hlo_arena(b), shape_with_type(l->shape, t), &r.to);
   } else {
     w->numbers = *l; /* large weights stay where they are, in the model's file */

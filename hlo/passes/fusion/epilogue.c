@@ -76,22 +76,26 @@ static bool are_quantized(const pass_context *c, const hlo_instr *dot, hlo_quant
          t->takes_quantized_weights(t->data, dot);
 }
 
-/* Returns a copy of the matrix in which its rows, or with `transposed` its columns, are rows of `padded` elements; what
- * is added is 0. */
-static literal padded_rows(arena *a, const literal *matrix, bool transposed, int64_t padded) {
-  const dim *dims = matrix->shape.dims;
-  int64_t rows = dims[transposed], n = dims[!transposed], row_step = transposed ? 1 : n, step = transposed ? rows : 1;
-  size_t bytes = dtype_bytes((dtype)matrix->shape.type);
+/* Returns a copy of a list or matrix in which dimension d comes last and has `padded` elements; those that are added
+ * are 0. */
+static literal padded_rows(arena *a, const literal *l, int d, int64_t padded) {
+  int last = l->shape.rank - 1;
+  int64_t strides[SHAPE_MAX_RANK], n = l->shape.dims[d], rows = last ? l->shape.dims[!d] : 1;
+  size_t bytes = dtype_bytes((dtype)l->shape.type);
+  shape s = l->shape;
   void *data;
-  literal l = literal_new(a, shape_make((dtype)matrix->shape.type, 2, (dim[]){rows, padded}), &data);
+  s.dims[0] = rows;
+  s.dims[last] = padded;
+  shape_strides(&l->shape, strides);
+  literal copy = literal_new(a, s, &data);
   memset(data, 0, (size_t)(rows * padded) * bytes);
   for (int64_t r = 0; r < rows; r++) {
     for (int64_t k = 0; k < n; k++) {
       memcpy((char *)data + (size_t)(r * padded + k) * bytes,
-             (const char *)matrix->data + (size_t)(r * row_step + k * step) * bytes, bytes);
+             (const char *)l->data + (size_t)(r * (last ? strides[!d] : 0) + k * strides[d]) * bytes, bytes);
     }
   }
-  return l;
+  return copy;
 }
 
 /* Stores the constant of which v, a scale or zero point of quantised weights, is made so that the numbers of
@@ -99,26 +103,17 @@ static literal padded_rows(arena *a, const literal *matrix, bool transposed, int
  * `user`. */
 static void store_by_columns(pass_context *c, const hlo_quantized_weights *w, hlo_instr *user, uint32_t k) {
   hlo_instr *broadcast = user->operands[k].def;
-  const literal *l = hlo_literal(broadcast->operands[0]);
+  const literal *l = hlo_stored_numbers(user->operands[k]);
   int d = hlo_find_int(broadcast, HLO_ATTR_DIMENSIONS, w->column_dim);
   int64_t padded = round_up(w->columns, HLO_MOST_COLUMNS);
-  bool transposed = d == 0 && l && l->shape.rank == 2;
-  if (!l || l->shape.rank > 2 || d < 0 || l->shape.dims[d] != w->columns || (!transposed && padded == w->columns)) {
+  if (!l || d < 0 || l->shape.dims[d] != w->columns || (d == l->shape.rank - 1 && padded == w->columns)) {
     return;
   }
   hlo_builder b = hlo_pass_builder(c, broadcast->parent, broadcast);
   b.eval = NULL; /* the slice and the transpose become a part of the kernel */
-  literal matrix = *l;
-  if (l->shape.rank == 1) {
-    matrix.shape = shape_make((dtype)l->shape.type, 2, (dim[]){1, w->columns});
-  }
-  literal stored = padded_rows(broadcast->parent->module->arena, &matrix, transposed, padded);
-  if (l->shape.rank == 1) {
-    stored.shape = shape_make((dtype)l->shape.type, 1, &padded);
-  }
-  hlo_value x = hlo_constant(&b, stored);
+  hlo_value x = hlo_constant(&b, padded_rows(broadcast->parent->module->arena, l, d, padded));
   x = padded != w->columns ? hlo_slice_dim(&b, x, hlo_rank(x) - 1, 0, w->columns) : x;
-  x = transposed ? hlo_transpose(&b, x, (int64_t[]){1, 0}) : x;
+  x = d < l->shape.rank - 1 ? hlo_transpose(&b, x, (int64_t[]){1, 0}) : x;
   hlo_set_operand(user, k, hlo_result(hlo_instr_clone(broadcast->parent, broadcast, broadcast, &x), 0));
 }
 
@@ -159,8 +154,8 @@ static void add_readers(hlo_value v, hlo_instr **members, uint32_t *n) {
 /* If the target dequantises the contraction's weights in the same kernel, inserts the instructions that do this at the
  * beginning of members[n].  Returns the new number of members. */
 static uint32_t precede(const pass_context *c, hlo_instr **members, uint32_t n) {
-  enum { READERS = 4 };
-  hlo_instr *before[READERS + sizeof((hlo_quantized_weights *)NULL)->members / sizeof(hlo_instr *)];
+  enum { READERS = 4 }; /* the most that add_readers appends in two calls */
+  hlo_instr *before[FUSE_MAX_MEMBERS];
   hlo_quantized_weights w;
   uint32_t n_before = 0;
   if (!are_quantized(c, members[0], &w) || n + w.n + READERS > FUSE_MAX_MEMBERS) {
